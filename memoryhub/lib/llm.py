@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memoryhub.lib.errors import Busy, Invalid, LimitExceeded, MemoryHubError, Refused
 from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
 from memoryhub.lib.secrets import is_real_key
-from memoryhub.lib.validation import BadJSON, clean_text, decode_json
+from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 
 if TYPE_CHECKING:
     import openai
@@ -122,12 +122,28 @@ def ask_tool(
     function = calls[0].get("function") if isinstance(calls[0], dict) else None
     if not isinstance(function, dict) or function.get("name") != name:
         raise Invalid(f"The model called a tool other than {name}.", code="bad_reply")
+    if any(call != calls[0] and _function(call) != function for call in calls[1:]):
+        raise Invalid(
+            f"The model called {name} {len(calls)} times, differently.",
+            code="bad_reply",
+            reply=_kept(settings, calls),
+        )
     arguments = function.get("arguments")
     if is_real_key(settings.api_key) and settings.api_key in str(arguments):
         raise Invalid("The reply contains the API key.", code="bad_reply")
     return ToolReply(
         arguments, settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
     )
+
+
+def _function(call: Any) -> Any:
+    return call.get("function") if isinstance(call, dict) else None
+
+
+def _kept(settings: ModelSettings, calls: list[Any]) -> str:
+    """Return a refused reply for the run's page, unless it has the API key."""
+    text = json_text(calls)
+    return "" if is_real_key(settings.api_key) and settings.api_key in text else text
 
 
 def _post(

@@ -24,6 +24,7 @@ from memoryhub.find_by_name import session_of
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, ask, ask_tool
 from memoryhub.lib.text.facts import fact_lines, normal_form
+from memoryhub.lib.text.reply_faults import check_reply, keep_reply
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
@@ -132,10 +133,15 @@ def _proposal(
     if plan.session.workspace.consolidation_style == "grip":
         reply = ask(model, messages, max_tokens=limit)
         record_cost(run, messages, reply, reply.text)
-        return facts_proposal(plan, read_facts(reply.text, mark=mark), now())
+        with keep_reply(reply.text):
+            check_reply(reply.text, messages[0]["content"], messages[1]["content"])
+            return facts_proposal(plan, read_facts(reply.text, mark=mark), now())
     called = ask_tool(model, messages, SAVE_MEMORY, max_tokens=limit)
     record_cost(run, messages, called, str(called.arguments))
-    saved = read_save_memory(called.arguments, memory=plan.memory, mark=mark)
+    with keep_reply(str(called.arguments)):
+        saved = read_save_memory(called.arguments, memory=plan.memory, mark=mark)
+        for text in (saved.history_entry, saved.memory_update):
+            check_reply(text, messages[0]["content"], plan.memory)
     if saved.memory_update == plan.memory:
         return Proposal(plan.memory, saved.history_entry)
     return Proposal(_with_line_end(plan.memory, saved.memory_update), saved.history_entry)

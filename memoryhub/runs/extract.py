@@ -18,6 +18,7 @@ from memoryhub.find_by_name import session_of
 from memoryhub.lib import db_retry
 from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
+from memoryhub.lib.text.reply_faults import check_reply, keep_reply
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
@@ -107,9 +108,11 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=number, steps_total=len(outputs))
         reply = ask(model, messages, max_tokens=REPLY_TOKENS)
         record_cost(run, messages, reply, reply.text)
-        found += [
-            NewObservation(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)
-        ]
+        with keep_reply(reply.text):
+            check_reply(reply.text, messages[0]["content"], messages[1]["content"])
+            found += [
+                NewObservation(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)
+            ]
     renew_lease(run, stage=gettext_noop("writing"))
     _commit(run, found, now())
 

@@ -28,6 +28,7 @@ from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.entries import lock_session
 
+MAX_REPLY = 20_000  # characters kept of a refused reply
 MAX_FAILURES = 3  # attempts before a run is parked
 MAX_TAKEOVERS = 10  # workers that died during a run before it is parked
 PAUSES = (timedelta(minutes=2), timedelta(minutes=10))  # before the second and the third attempt
@@ -160,6 +161,8 @@ def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_transient: bo
     held.error_code, held.error = error.code, error.message
     held.prompt_tokens, held.completion_tokens, held.cost = run.prompt_tokens, run.completion_tokens, run.cost
     held.model, held.options = run.model, run.options
+    if reply := error.details.get("reply"):
+        held.proposal = held.proposal | {"reply": str(reply)[:MAX_REPLY]}
     held.lease_owner, held.lease_expires_at, held.stage = "", None, ""
     if held.options.get("once"):
         held.status, held.finished_at, words = Run.Status.FAILED, now, "failed"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.llm import Reply
+from memoryhub.lib.text.reply_faults import check_reply, keep_reply
 from memoryhub.lib.tokens import count_tokens, counter_for
 from sessions_app.models import Entry, Summary
 from sessions_app.services.compression import Plan
@@ -118,7 +119,8 @@ def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callab
     for request in requests:
         progress(len(texts))
         reply = ask(request.messages, max(1024, request.target_tokens * ROOM))
-        judge(reply.text, request)
+        with keep_reply(reply.text):
+            judge(reply.text, request)
         texts.append(reply.text)
     text = "\n\n".join(texts)
     tokens = counter_for(plan.session.workspace.model).count(text)
@@ -131,6 +133,7 @@ def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callab
 
 def judge(text: str, request: Request) -> None:
     """Raise Invalid for a reply that refuses, repeats the request, or is empty."""
+    check_reply(text, request.messages[0]["content"], request.messages[1]["content"])
     if _REFUSALS.match(text):
         raise Invalid(f"The model refused or returned an error: {text[:120]!r}", code="bad_summary")
     if request.mark in text or text[:200] in request.messages[0]["content"]:

@@ -11,7 +11,11 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
+from knowledge_app.services.prompts import REWRITE_RULES, SAVE_MEMORY
 from memoryhub.integrity import check_memory
+from memoryhub.lib.errors import Invalid
+from memoryhub.lib.llm import ModelSettings, ask_tool
+from memoryhub.lib.text.reply_faults import check_reply
 from memoryhub.runs import compress
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Summary, Workspace
@@ -79,6 +83,12 @@ def test_reply_becomes_the_summary_and_its_cost_is_recorded(session, settings, h
         "...",
         "Sure! Here is the summary you asked for.",
         "word " * 30_000,
+        "Error code: 502 - {'error': {'message': 'Bad gateway'}}. Please try again later or contact the support.",
+        "502 Bad Gateway nginx/1.25 the upstream server could not be reached for this request, sorry",
+        '{"error": {"message": "The model is overloaded", "type": "server_error", "code": 503}}',
+        "<|im_start|>assistant\nThe label service was checked twice and then repaired by the operator.<|im_end|>",
+        "The label service was checked twice, then repaired.[/INST] And what happened after that?",
+        "You write the summary that takes the place of a stretch of a conversation between a user and an AI agent.",
         "sk-very-secret is the key that was used to ask for this summary of the conversation.",
     ],
 )
@@ -92,6 +102,7 @@ def test_unusable_reply_changes_nothing(session, settings, httpserver, text):
     assert (run.status, run.attempt_count) == ("queued", 1)
     assert run.error
     assert "sk-very-secret" not in run.error
+    assert run.proposal.get("reply", "") in ("", text[:20_000])
     assert not Summary.objects.exists()
     assert Session.objects.values().get() == before
 
@@ -227,3 +238,45 @@ def test_session_is_not_cleared_if_entries_arrive_during_archiving(session, sett
     assert "Entries were added" in done.error
     assert (session.epoch, session.active_entry_count, Summary.objects.count()) == (0, 52, 0)
     assert not check_memory().broken
+
+
+def test_a_refused_reply_is_on_the_run_s_page(session, settings, httpserver, viewer_client):
+    use(settings, httpserver.port)
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("Error code: 502 - <b>Bad gateway</b>"))
+
+    run = fold(session)
+
+    page = viewer_client.get(f"/w/{session.workspace.slug}/runs/{run.pk}/").content.decode()
+    assert "Error code: 502 - &lt;b&gt;Bad gateway&lt;/b&gt;" in page
+
+
+def test_two_different_tool_calls_are_refused(workspace, settings, httpserver):
+    use(settings, httpserver.port)
+    calls = [
+        {"id": str(n), "type": "function", "function": {"name": "save_memory", "arguments": json.dumps(arguments)}}
+        for n, arguments in enumerate([{"memory_update": "- a"}, {"memory_update": "- b"}])
+    ]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(
+        {"choices": [{"finish_reason": "tool_calls", "message": message}]}
+    )
+    model = ModelSettings(
+        f"http://127.0.0.1:{httpserver.port}/v1", "m", allowed=frozenset({f"127.0.0.1:{httpserver.port}"})
+    )
+
+    with pytest.raises(Invalid, match="2 times, differently") as refused:
+        ask_tool(model, [{"role": "user", "content": "x"}], SAVE_MEMORY, max_tokens=100)
+
+    assert "- b" in str(refused.value.details["reply"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- error 502 comes from nginx when the label service restarts",
+        "The deploy failed with HTTP 503 twice.",
+        "- a\n- b",
+    ],
+)
+def test_ordinary_text_about_errors_is_a_reply(text):
+    check_reply(text, REWRITE_RULES)
