@@ -114,7 +114,10 @@ class FactSource(models.Model):
 
 
 class HeldChange(models.Model):
-    """A proposed text of a document, held for review, with its base and the hub's text at that time."""
+    """A proposed text of a document, held for review, with its base and the hub's text at that time.
+
+    ``file_restored_at``: when the agent's file got the hub's text again; since then the change doesn't block it.
+    """
 
     class Status(models.TextChoices):
         PENDING = "pending", _("Pending")
@@ -136,6 +139,7 @@ class HeldChange(models.Model):
     author_name = models.CharField(max_length=200)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
     created_at = models.DateTimeField(default=timezone.now)
+    file_restored_at = models.DateTimeField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"

@@ -36,6 +36,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             ],
         ),
         (_("Consolidation"), ["auto_consolidate", "memory_window", "consolidation_style"]),
+        (_("Sync"), ["agent_changes"]),
         (_("Models"), ["model", "consolidation_model", "model_base_url", "daily_token_budget"]),
         (_("Observations and hygiene"), ["auto_extract", "extraction_model", "stale_days"]),
         (_("Semantic graph"), ["embedding_provider", "embedding_model", "embedding_base_url", "dense_search"]),
@@ -47,8 +48,8 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         fields = [
             "name", "persist_memory", "knowledge_in_context", "auto_compress", "max_tokens", "max_entries",
             "recent_window", "min_entries_to_compress", "compression_ratio", "summary_prompt", "auto_consolidate",
-            "memory_window", "consolidation_style", "model", "consolidation_model", "model_base_url",
-            "daily_token_budget", "auto_extract", "extraction_model", "stale_days",
+            "memory_window", "consolidation_style", "agent_changes", "model", "consolidation_model",
+            "model_base_url", "daily_token_budget", "auto_extract", "extraction_model", "stale_days",
             "embedding_provider", "embedding_model", "embedding_base_url", "dense_search",
             "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries",
         ]  # fmt: skip
@@ -66,6 +67,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "auto_consolidate": _("Consolidate automatically"),
             "memory_window": _("Memory window"),
             "consolidation_style": _("Consolidation style"),
+            "agent_changes": _("Changes by the agent"),
             "model": _("The agent's model"),
             "consolidation_model": _("Model for summaries"),
             "model_base_url": _("Address of that model"),
@@ -114,6 +116,11 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "auto_consolidate": _("Move what was said into MEMORY.md and the history on its own. Default on."),
             "memory_window": _("Entries without consolidation, beyond which it is due. nanobot 100, Grip 50."),
             "consolidation_style": _("How MEMORY.md changes: rewritten whole, or facts appended."),
+            "agent_changes": _(
+                "What happens when the agent changes its memory files. Conflicts with recent edits in the hub are "
+                "always held. With two-way sync, its file goes back to the approved text at once. "
+                "Default: hold risky changes."
+            ),
             "model": _("What the agent itself runs on: its tokens are counted. Empty: estimated."),
             "consolidation_model": _("Name of the model that folds and consolidates. Empty: the hub's."),
             "model_base_url": _(

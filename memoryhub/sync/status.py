@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument
-from knowledge_app.services.documents.pending_writes import blocking
+from knowledge_app.services.documents.pending_writes import file_changes
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.sync.write_back import KNOWLEDGE, PLACES
@@ -53,7 +53,7 @@ def written_files(workspace: Workspace) -> list[FileStatus]:
             "path", flat=True
         )
     )
-    held = {change.document_id: change for change in blocking().filter(workspace=workspace).order_by("-id")}
+    held = {change.document_id: change for change in file_changes().filter(workspace=workspace).order_by("-id")}
     rows = MemoryDocument.objects.filter(workspace=workspace, name__in=places, head__isnull=False)
     files = [
         _document(row, row.path or places[row.name], held.get(row.pk), refused, gone)
@@ -67,12 +67,12 @@ def written_files(workspace: Workspace) -> list[FileStatus]:
 def _document(
     row: MemoryDocument, path: str, held: HeldChange | None, refused: dict[str, str], gone: set[str]
 ) -> FileStatus:
-    if held is not None:
+    if held is not None and held.file_restored_at is None:
         return FileStatus(path, "document", "held", held.reason, row, held)
     if row.head_id != row.synced_revision_id:
         standing: Standing = "refused" if path in refused else "ahead"
-        return FileStatus(path, "document", standing, refused.get(path, ""), row)
-    return FileStatus(path, "document", "missing" if path in gone else "in_step", "", row)
+        return FileStatus(path, "document", standing, refused.get(path, ""), row, held)
+    return FileStatus(path, "document", "missing" if path in gone else "in_step", "", row, held)
 
 
 def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str, str]) -> list[FileStatus]:

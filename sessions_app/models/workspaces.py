@@ -27,6 +27,11 @@ class Workspace(models.Model):
         NANOBOT = "nanobot", _("nanobot: rewrite MEMORY.md")
         GRIP = "grip", _("Grip: append facts")
 
+    class AgentChanges(models.TextChoices):
+        ACCEPT = "accept", _("Accept and list")
+        HOLD_RISKY = "hold_risky", _("Hold risky changes")
+        HOLD_ALL = "hold_all", _("Hold all changes")
+
     slug = models.SlugField(max_length=64, unique=True)
     name = models.CharField(max_length=200)
     layout = models.CharField(max_length=16, choices=Layout.choices, default=Layout.HUB)
@@ -62,6 +67,7 @@ class Workspace(models.Model):
     cache_miss_count = models.PositiveBigIntegerField(default=0)
     is_followed = models.BooleanField(default=False)
     write_back = models.BooleanField(default=False)
+    agent_changes = models.CharField(max_length=16, choices=AgentChanges.choices, default=AgentChanges.HOLD_RISKY)
     recency_decay = models.FloatField(default=0.0, help_text="Per hour; Grip's own rate is 0.001.")
     daily_token_budget = models.PositiveIntegerField(null=True, blank=True)
     persist_memory = models.BooleanField(default=True)
@@ -93,6 +99,11 @@ class Workspace(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_two_way(self) -> bool:
+        """Tell whether both directions of sync are on."""
+        return self.is_followed and self.write_back
 
 
 class Membership(models.Model):

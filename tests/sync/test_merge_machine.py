@@ -34,6 +34,7 @@ from memoryhub.runs.review import approve, reject
 from memoryhub.sync import write_back
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
+from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 from tests.hub import PERSON
@@ -70,8 +71,8 @@ def changed(text: str, change: str, position: int, line: str) -> str:
 class MergeMachine(RuleBasedStateMachine):
     """``wanted``: lines that must be in the head or in a held change."""
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(policy=st.sampled_from(Workspace.AgentChanges.values))
+    def begin(self, policy: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="memoryhub-merge-"))
         self.file = self.folder / "memory" / "MEMORY.md"
         self.file.parent.mkdir()
@@ -81,6 +82,8 @@ class MergeMachine(RuleBasedStateMachine):
         self.atomic.__enter__()
         self.workspace = import_workspace(self.folder, by=self.by(), name="Merge").workspace
         switch_sync(self.workspace, follow=True, write_back=True, by=self.by())
+        Workspace.objects.filter(pk=self.workspace.pk).update(agent_changes=policy)
+        self.workspace.refresh_from_db()
         self.numbers = count()
         self.wanted: set[str] = set()
         self.unsynced: set[str] = set()

@@ -84,7 +84,7 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
         MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
     )
     head = document.head.content if document.head else ""
-    merged = merge_texts(_ours(change), head, text)
+    merged = merge_texts(_ours(change), head, text, keep_both=True)
     if merged.text is None:
         words = gettext(
             "The same lines of %(document)s have changed since. Edit the document by hand, then reject this change."
@@ -129,7 +129,7 @@ def keep_ours(change: HeldChange, *, by: By) -> None:
 def _is_text_of_file(change: HeldChange, document: MemoryDocument) -> bool:
     """Tell whether a change has the text that was last seen in the agent's file."""
     is_found = (change.author_kind, change.author_name) == (SYNC.kind, SYNC.name)
-    return is_found and change.base_id == document.synced_revision_id
+    return is_found and change.file_restored_at is None and change.base_id == document.synced_revision_id
 
 
 def _keep_text_of_file(change: HeldChange, document: MemoryDocument, now: datetime) -> None:

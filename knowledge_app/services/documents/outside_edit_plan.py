@@ -10,6 +10,9 @@ from typing import Literal
 from knowledge_app.models import MemoryRevision
 from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
+from sessions_app.models import Workspace
+
+Policy = Workspace.AgentChanges
 
 
 @dataclass(frozen=True)
@@ -28,11 +31,14 @@ class OutsideEdit:
 
 
 @dataclass(frozen=True)
-class HubEdits:
-    """Lines that were added and removed in the hub, and that the agent may not know about."""
+class LineEdits:
+    """Lines that were added and removed, without blank ones."""
 
     added: frozenset[str] = frozenset()
     removed: frozenset[str] = frozenset()
+
+    def include(self, other: LineEdits) -> bool:
+        return other.added <= self.added and other.removed <= self.removed
 
 
 def plan_outside_edit(
@@ -41,13 +47,14 @@ def plan_outside_edit(
     disk: str,
     *,
     read: Sequence[str] = (),
-    unseen: HubEdits = HubEdits(),
+    unseen: LineEdits = LineEdits(),
+    policy: str = Policy.HOLD_RISKY,
 ) -> OutsideEdit:
     """Compare three texts: ``base`` was last seen in the file, ``head`` is the hub's, ``disk`` is now in the file.
 
     The agent's changes are merged with the hub's; additions of both sides are kept. Changes of the same lines are
-    held, and so are texts that undo ``unseen`` or drop more than a tenth of the facts. An empty text is ignored.
-    ``read``: the texts that the agent may have read before it wrote, oldest first; by default ``base``.
+    held, and so are texts that undo ``unseen``, and those that the workspace's ``policy`` holds. An empty text is
+    ignored. ``read``: the texts that the agent may have read before it wrote, oldest first; by default ``base``.
     """
     if head is None:
         return OutsideEdit("take", disk)
@@ -62,7 +69,7 @@ def plan_outside_edit(
     if merged.text is None:
         flag = f"both sides changed the same lines in {_places(merged.conflict_count)}"
         return OutsideEdit("hold", overlay_texts(ancestor, head, disk), (flag,))
-    flags = _unseen_flags(merged.text, unseen) + removal_flags(head, merged.text)
+    flags = _unseen_flags(merged.text, unseen) + _policy_flags(head, merged.text, policy)
     if flags:
         return OutsideEdit("hold", merged.text, flags)
     if merged.text == disk:
@@ -80,20 +87,22 @@ def removal_flags(before: str, after: str) -> tuple[str, ...]:
     return (f"removes {removed} of {change.old_count} facts",) if is_too_much else ()
 
 
-def hub_edits(revisions: Iterable[MemoryRevision], head: str) -> HubEdits:
+def line_edits(before: str, after: str) -> LineEdits:
+    """Return the lines that a change of a text added and removed."""
+    old, new = _counted(before), _counted(after)
+    return LineEdits(_without_blank(new - old), _without_blank(old - new))
+
+
+def hub_edits(revisions: Iterable[MemoryRevision], head: str) -> LineEdits:
     """Return the lines that revisions added and ``head`` has, and those that they removed and it lacks."""
-    added: set[str] = set()
-    removed: set[str] = set()
-    for revision in revisions:
-        before, after = _counted(revision.base.content if revision.base else ""), _counted(revision.content)
-        added |= (after - before).keys()
-        removed |= (before - after).keys()
+    edits = [line_edits(revision.base.content if revision.base else "", revision.content) for revision in revisions]
     current = set(head.split("\n"))
-    return HubEdits(frozenset(_filled(added & current)), frozenset(_filled(removed - current)))
+    added = {line for edit in edits for line in edit.added} & current
+    return LineEdits(frozenset(added), frozenset({line for edit in edits for line in edit.removed} - current))
 
 
-def _filled(lines: set[str]) -> Iterable[str]:
-    return (line for line in lines if line.strip())
+def _without_blank(lines: Iterable[str]) -> frozenset[str]:
+    return frozenset(line for line in lines if line.strip())
 
 
 def _counted(text: str) -> Counter[str]:
@@ -111,12 +120,19 @@ def _nearest(texts: Sequence[str], text: str) -> str:
     return min(texts, key=distance)
 
 
-def _unseen_flags(text: str, unseen: HubEdits) -> tuple[str, ...]:
+def _unseen_flags(text: str, unseen: LineEdits) -> tuple[str, ...]:
     lines = set(text.split("\n"))
     dropped, restored = len(unseen.added - lines), len(unseen.removed & lines)
     flags = [f"drops {_lines(dropped)} just saved in the hub"] if dropped else []
     flags += [f"brings back {_lines(restored)} just removed in the hub"] if restored else []
     return tuple(flags)
+
+
+def _policy_flags(head: str, text: str, policy: str) -> tuple[str, ...]:
+    if text == head or policy == Policy.ACCEPT:
+        return ()
+    flags = removal_flags(head, text)
+    return flags or (("all changes by the agent are held",) if policy == Policy.HOLD_ALL else ())
 
 
 def _lines(count: int) -> str:

@@ -8,7 +8,13 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.outside_edit_plan import HubEdits, OutsideEdit, hub_edits, plan_outside_edit
+from knowledge_app.services.documents.outside_edit_plan import (
+    LineEdits,
+    OutsideEdit,
+    hub_edits,
+    line_edits,
+    plan_outside_edit,
+)
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
@@ -62,8 +68,8 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
     if head is None or _revision_of(locked, item.content, after=0) is not None:
         return OutsideEdit("unchanged")
     read, unseen = _read_by_agent(locked, head, now)
-    text = base.content if base else None
-    edit = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen)
+    text, policy = base.content if base else None, locked.workspace.agent_changes
+    edit = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen, policy=policy)
     if edit.verdict in ("take", "merge"):
         _store_intermediate(locked, item, "written while the hub replaced the file", now)
         _revise(locked, edit.text, None, "merged with a change made at the same time", now)
@@ -98,7 +104,7 @@ def keep_bytes(document: MemoryDocument, item: DocumentRecord, now: datetime) ->
 
 
 def _documents() -> QuerySet[MemoryDocument]:
-    return MemoryDocument.objects.select_related("head", "synced_revision", "written_over")
+    return MemoryDocument.objects.select_related("workspace", "head", "synced_revision", "written_over")
 
 
 def _written_at(document: MemoryDocument | None, modified_at: datetime | None, now: datetime) -> datetime:
@@ -115,8 +121,8 @@ def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: dat
     if base is not None and base.content == item.content:
         return OutsideEdit("unchanged")
     read, unseen = _read_by_agent(document, head, written_at)
-    text = base.content if base else None
-    edit = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen)
+    text, policy = base.content if base else None, document.workspace.agent_changes
+    edit = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen, policy=policy)
     if edit.verdict in ("take", "merge", "hold") and head != base:
         earlier = _revision_of(document, item.content, after=base.number if base else 0)
         if earlier is not None:  # the hub wrote it, but stopped before it recorded that
@@ -124,7 +130,7 @@ def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: dat
     return edit
 
 
-def _read_by_agent(document: MemoryDocument, head: MemoryRevision, at: datetime) -> tuple[list[str], HubEdits]:
+def _read_by_agent(document: MemoryDocument, head: MemoryRevision, at: datetime) -> tuple[list[str], LineEdits]:
     """Return the texts that an agent which wrote ``at`` a time may have read before, and the hub's edits since.
 
     These are the texts since the one that the hub replaced within the last ten minutes. The hub may have written even
@@ -210,35 +216,76 @@ def _hold(
     base: MemoryRevision | None,
     author: Actor = SYNC,
 ) -> None:
-    """Hold the file's text for review, once; it supersedes an older text of the file."""
-    proposed_hash = content_hash(item.content)
-    held = HeldChange.objects.filter(document=document, base=base, ours=document.head)
-    if held.filter(proposed_hash=proposed_hash).exclude(status=HeldChange.Status.SUPERSEDED).exists():
-        return
-    earlier = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING, author_kind=author.kind)
-    earlier.filter(Q(author_name=author.name) | Q(proposed_hash=proposed_hash)).update(
-        status=HeldChange.Status.SUPERSEDED, decided_at=now
-    )
-    change = HeldChange.objects.create(
-        workspace_id=document.workspace_id,
-        document=document,
-        base=base,
-        ours=document.head,
-        proposed=item.content,
-        proposed_hash=proposed_hash,
-        raw=item.raw,
-        flags=list(edit.flags),
-        reason="; ".join(edit.flags),
-        author_kind=author.kind,
-        author_name=author.name,
-        created_at=now,
-    )
-    record(
-        By(author, now),
-        "change.held",
-        "held_change",
-        change.pk,
-        f"{document.name}: a change of the file is held ({change.reason})",
-        workspace=document.workspace,
-        after_hash=proposed_hash,
-    )
+    """Hold a text of the file for review, once; it supersedes older ones.
+
+    With two-way sync, the file gets the hub's text again at once.
+    """
+    is_guarded = author == SYNC and document.workspace.is_two_way
+    proposed = item.content if author == SYNC and not is_guarded else edit.text
+    if not _is_held(document, proposed, base, is_guarded=is_guarded):
+        _supersede(document, proposed, author, now, is_guarded=is_guarded)
+        change = HeldChange.objects.create(
+            workspace_id=document.workspace_id,
+            document=document,
+            base=base,
+            ours=document.head,
+            proposed=proposed,
+            proposed_hash=content_hash(proposed),
+            raw=item.raw if proposed == item.content else None,
+            flags=list(edit.flags),
+            reason="; ".join(edit.flags),
+            author_kind=author.kind,
+            author_name=author.name,
+            created_at=now,
+            file_restored_at=now if is_guarded else None,
+        )
+        record(
+            By(author, now),
+            "change.held",
+            "held_change",
+            change.pk,
+            f"{document.name}: a change of the file is held ({change.reason})",
+            workspace=document.workspace,
+            after_hash=change.proposed_hash,
+        )
+    if is_guarded:
+        _restore_file(document, item, now)
+
+
+def _is_held(document: MemoryDocument, proposed: str, base: MemoryRevision | None, *, is_guarded: bool) -> bool:
+    """Tell whether the same text was held before, and isn't superseded."""
+    same = HeldChange.objects.filter(document=document, proposed_hash=content_hash(proposed))
+    if not is_guarded:
+        same = same.filter(base=base, ours=document.head)
+        return same.exclude(status=HeldChange.Status.SUPERSEDED).exists()
+    head_hash = document.head.content_hash if document.head else ""
+    rejected = Q(status=HeldChange.Status.REJECTED, ours__content_hash=head_hash)
+    return same.filter(rejected | Q(status=HeldChange.Status.PENDING)).exists()
+
+
+def _supersede(document: MemoryDocument, proposed: str, author: Actor, now: datetime, *, is_guarded: bool) -> None:
+    """Supersede pending texts of the file that it doesn't contain any more, or that a new one includes."""
+    pending = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING, author_kind=author.kind)
+    replaced = Q(author_name=author.name, file_restored_at=None) | Q(proposed_hash=content_hash(proposed))
+    numbers = set(pending.filter(replaced).values_list("pk", flat=True))
+    if is_guarded and document.head:
+        new = line_edits(document.head.content, proposed)
+        guarded = pending.exclude(file_restored_at=None).select_related("ours")
+        numbers |= {
+            change.pk
+            for change in guarded
+            if new.include(line_edits(change.ours.content if change.ours else "", change.proposed))
+        }
+    pending.filter(pk__in=numbers).update(status=HeldChange.Status.SUPERSEDED, decided_at=now)
+
+
+def _restore_file(document: MemoryDocument, item: DocumentRecord, now: datetime) -> None:
+    """Store the file's text, and make the hub's text the head again, to be written."""
+    head = document.head
+    if head is None:
+        raise ValueError("a document without text has nothing to restore")
+    if item.content:
+        reason = "changed in the agent's file; held for review"
+        document.synced_revision = _store_intermediate(document, item, reason, now)
+        document.save(update_fields=["synced_revision"])
+    _revise(document, head.content, bytes(head.raw) if head.raw is not None else None, "kept the approved text", now)

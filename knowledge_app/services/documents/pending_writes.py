@@ -7,7 +7,7 @@ lost if a process dies.
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.outside_edits import LATE_AFTER_WRITE, SYNC
@@ -28,6 +28,11 @@ def unwritten_documents() -> QuerySet[MemoryDocument]:
 
 def blocking() -> QuerySet[HeldChange]:
     """Return the pending changes that block writing their documents until a person decides."""
+    return file_changes().filter(file_restored_at=None)
+
+
+def file_changes() -> QuerySet[HeldChange]:
+    """Return the pending changes of agents' files."""
     return HeldChange.objects.filter(status=HeldChange.Status.PENDING, author_kind=SYNC.kind, author_name=SYNC.name)
 
 
@@ -36,10 +41,9 @@ def may_write_over(document: MemoryDocument, item: DocumentRecord) -> bool:
     synced = document.synced_revision
     if item.content:
         return synced is not None and item.content == synced.content
-    rejected = HeldChange.objects.filter(
-        document=document, base=synced, proposed_hash=content_hash(""), status=HeldChange.Status.REJECTED
-    )
-    return rejected.exists() or (synced is not None and not synced.content)
+    decided = Q(status=HeldChange.Status.REJECTED) | Q(file_restored_at__isnull=False)
+    emptied = HeldChange.objects.filter(decided, document=document, base=synced, proposed_hash=content_hash(""))
+    return emptied.exists() or (synced is not None and not synced.content)
 
 
 def bytes_are_kept(document: MemoryDocument, content: str, raw: bytes) -> bool:

@@ -1,0 +1,172 @@
+"""What happens to an agent's own changes of its memory files: accepted, or held while the file goes back."""
+
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from knowledge_app.models import HeldChange, MemoryDocument
+from memoryhub.integrity import check_memory
+from memoryhub.runs.review import approve, reject
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.status import written_files
+from memoryhub.sync.syncing import sync_workspace
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, By
+from sessions_app.services.syncing import switch_sync
+from tests.hub import PERSON
+
+pytestmark = pytest.mark.django_db
+TEXT = "# Memory\n\n" + "".join(f"- fact {word}\n" for word in "abcdefghijklmnopqrst")
+SHORT = "# Memory\n\n- fact a\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path, settings) -> Path:
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    made = tmp_path / "agent" / "memory" / "MEMORY.md"
+    made.parent.mkdir(parents=True)
+    made.write_text(TEXT)
+    return made
+
+
+@pytest.fixture
+def atlas(file: Path) -> Workspace:
+    workspace = import_workspace(file.parent.parent, by=by(), name="Atlas").workspace
+    switch_sync(workspace, follow=True, write_back=True, by=by())
+    return workspace
+
+
+def by() -> By:
+    return By(PERSON, timezone.now())
+
+
+def use(workspace: Workspace, policy: str) -> None:
+    Workspace.objects.filter(pk=workspace.pk).update(agent_changes=policy)
+    workspace.refresh_from_db()
+
+
+def sync(workspace: Workspace) -> None:
+    sync_workspace(workspace, by=By(Actor("sync", "worker"), timezone.now()))
+
+
+def head() -> str:
+    return MemoryDocument.objects.select_related("head").get().head.content
+
+
+def pending() -> list[HeldChange]:
+    return list(HeldChange.objects.filter(status="pending").order_by("id"))
+
+
+def test_a_risky_change_is_held_by_default_and_the_file_goes_back(atlas, file):
+    file.write_text(SHORT)
+
+    sync(atlas)
+
+    assert file.read_text() == TEXT
+    assert head() == TEXT
+    assert [change.proposed for change in pending()] == [SHORT]
+    assert [status.standing for status in written_files(atlas)] == ["in_step"]
+    assert check_memory().broken == []
+
+
+def test_a_harmless_change_is_accepted_by_default(atlas, file):
+    file.write_text(TEXT + "- added by the agent\n")
+
+    sync(atlas)
+
+    assert "added by the agent" in head()
+    assert pending() == []
+
+
+def test_every_change_is_held_if_the_workspace_says_so(atlas, file):
+    use(atlas, "hold_all")
+    file.write_text(TEXT + "- added by the agent\n")
+
+    sync(atlas)
+
+    assert file.read_text() == TEXT
+    assert [change.proposed for change in pending()] == [TEXT + "- added by the agent\n"]
+
+    approve(pending()[0], by=by())
+    sync(atlas)
+
+    assert file.read_text() == TEXT + "- added by the agent\n"
+    assert check_memory().broken == []
+
+
+def test_a_risky_change_is_accepted_if_the_workspace_says_so(atlas, file):
+    use(atlas, "accept")
+    file.write_text(SHORT)
+
+    sync(atlas)
+
+    assert head() == SHORT
+    assert pending() == []
+
+
+def test_a_rejected_change_stays_out_of_the_file(atlas, file):
+    use(atlas, "hold_all")
+    file.write_text(TEXT + "- added by the agent\n")
+    sync(atlas)
+    reject(pending()[0], by=by())
+    sync(atlas)
+
+    file.write_text(TEXT + "- added by the agent\n")
+    sync(atlas)
+
+    assert file.read_text() == TEXT
+    assert pending() == []
+
+
+def test_two_changes_can_be_approved_one_after_the_other(atlas, file):
+    use(atlas, "hold_all")
+    for line in ("- first\n", "- second\n"):
+        file.write_text(file.read_text() + line)
+        sync(atlas)
+
+    for change in pending():
+        approve(change, by=by())
+    sync(atlas)
+
+    assert file.read_text() == TEXT + "- first\n- second\n"
+
+
+def test_a_text_that_includes_a_held_one_supersedes_it(atlas, file):
+    use(atlas, "hold_all")
+    file.write_text(TEXT + "- first\n")
+    sync(atlas)
+    MemoryDocument.objects.update(written_at=None, written_over=None)  # much later
+    file.write_text(TEXT + "- first\n- second\n")
+    sync(atlas)
+
+    assert [change.proposed for change in pending()] == [TEXT + "- first\n- second\n"]
+
+
+def test_an_emptied_file_is_filled_again_and_waits_for_review(atlas, file):
+    file.write_text("")
+    sync(atlas)
+    sync(atlas)
+
+    assert file.read_text() == TEXT
+    assert [change.flags for change in pending()] == [["the file was emptied"]]
+    sync(atlas)
+    assert len(pending()) == 1
+
+
+def test_without_two_way_sync_the_file_stays_as_it_is(atlas, file):
+    switch_sync(atlas, follow=False, by=by())
+    use(atlas, "hold_all")
+    file.write_text(TEXT + "- added by the agent\n")
+
+    sync(atlas)
+
+    assert file.read_text() == TEXT + "- added by the agent\n"
+    assert head() == TEXT
+    assert [status.standing for status in written_files(atlas)] == ["held"]
+
+
+def test_the_command_changes_the_policy(atlas, command):
+    assert command("workspace", "set", "atlas", "agent_changes=hold_all")["settings"]["agent_changes"] == "hold_all"
+    atlas.refresh_from_db()
+    assert atlas.agent_changes == "hold_all"
