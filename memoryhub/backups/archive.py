@@ -31,6 +31,7 @@ MAX_MANIFEST = 4 * 2**20
 MAX_HEADERS = 2**16  # of the few members
 MAX_PADDING = 2**20  # after the last member
 MAX_BYTES = 2**50  # members may have any size that the manifest lists
+SESSION_TABLES = ("django_session", "memoryhub_signin")  # backups contain no keys of login sessions
 PIECE = 2**20
 SUMMARY = ("hub", "vendor", "taken_at", "rows")  # readable in encrypted backups, too
 COMPRESSION = 1  # four times as fast as the default, and a tenth larger
@@ -71,6 +72,11 @@ class Manifest:
     secret_key: str
     key_check: str
     members: dict[str, Content]
+
+    @property
+    def session_count(self) -> int:
+        """The number of login sessions in a backup of an older version."""
+        return self.tables["django_session"].size if "django_session" in self.tables else 0
 
     @property
     def rows(self) -> int:

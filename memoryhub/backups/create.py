@@ -185,6 +185,7 @@ def _copy(database: BaseDatabaseWrapper, work: Path) -> tuple[Path, dict[str, Co
             raise BackupFailed(f"The database {source} doesn't exist. Is MEMORYHUB_HOME the hub's folder?")
         _check_free_space(source.stat().st_size)
         sqlite.copy_database(source, file)
+        sqlite.delete_sessions(file)
         return file, sqlite.contents(file)
     with database.cursor() as cursor:
         cursor.execute("SELECT pg_database_size(current_database())")

@@ -17,7 +17,7 @@ from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memoryhub.backups import postgres, sqlite
-from memoryhub.backups.archive import DATABASES, SECRET_KEY, Content, Manifest
+from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, backup_lock, key_check, key_file, verified_backup
 from memoryhub.backups.in_use_lock import database_label, exclusive_database
 from memoryhub.lib.errors import Refused
@@ -64,6 +64,7 @@ def restore_backup(file: Path, *, database: BaseDatabaseWrapper, replace: bool, 
                 )
             replace_with = _replace_file if database.vendor == "sqlite" else _replace_schema
             aside = replace_with(database, folder / DATABASES[manifest.vendor], manifest, stamp)
+            _delete_sessions(database)
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
     pending = pending_migrations(set(manifest.migrations))
     return Restored(manifest, database_label(database), aside, pending, secret_key)
@@ -144,6 +145,18 @@ def _replace_schema(database: BaseDatabaseWrapper, dump: Path, manifest: Manifes
     finally:
         database.close()
     return aside if had_database else ""
+
+
+def _delete_sessions(database: BaseDatabaseWrapper) -> None:
+    """Sign everybody out: backups of older versions contain login sessions."""
+    if database.vendor == "sqlite" and not Path(database.settings_dict["NAME"]).exists():
+        return
+    try:
+        with database.cursor() as cursor:
+            for table in set(database.introspection.table_names(cursor)).intersection(SESSION_TABLES):
+                cursor.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
+    finally:
+        database.close()
 
 
 def _compare(contents: Callable[[], dict[str, Content]], manifest: Manifest, roll_back: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from memoryhub.backups.archive import BadBackup, Content
+from memoryhub.backups.archive import SESSION_TABLES, BadBackup, Content
 from memoryhub.lib.errors import Busy, Refused
 
 STEP_PAGES = 4_096  # 16 MB at a time
@@ -27,6 +27,15 @@ def copy_database(source: Path, target: Path) -> None:
         used.execute("SELECT count(*) FROM sqlite_master").fetchone()
         used.backup(copy, pages=STEP_PAGES, sleep=0)
         copy.execute("PRAGMA journal_mode=DELETE")
+
+
+def delete_sessions(file: Path) -> None:
+    """Delete login sessions from a copy, and overwrite them with zeros."""
+    with closing(_connect(file)) as copy:
+        copy.execute("PRAGMA secure_delete=ON")
+        tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table in tables.intersection(SESSION_TABLES):
+            copy.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
 
 
 def check_copy(file: Path) -> None:
@@ -127,4 +136,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=20, isolation_level=None)
+    """Connect to a database whose schema isn't trusted: it may call no functions with side effects."""
+    database = sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=20, isolation_level=None)
+    database.execute("PRAGMA trusted_schema=OFF")
+    return database

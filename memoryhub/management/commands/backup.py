@@ -32,7 +32,8 @@ class Command(JsonCommand):
         if verify:
             file = Path(verify)
             with backup_lock(), verified_backup(file, database=connection) as (manifest, _):
-                return {"file": str(file), "bytes": file.stat().st_size} | document(manifest)
+                size = file.stat().st_size
+                return {"file": str(file), "bytes": size, "warnings": warnings(manifest)} | document(manifest)
         place = Path(dest) if dest else settings.MEMORYHUB_BACKUP_DIR
         with backup_lock():
             made = create_backup(place, database=connection, clock=timezone.now)
@@ -42,6 +43,8 @@ class Command(JsonCommand):
     def show(self, result: dict[str, Any]) -> None:
         self.line(f"{result['file']} ({result['bytes'] / 1e6:,.1f} MB) is verified")
         show_manifest(self, result)
+        for warning in result.get("warnings", []):
+            self.line(f"Warning: {warning}")
         if result.get("encrypted") is False:
             self.line(
                 "It isn't encrypted, and contains everything agents remember, including secrets. "
@@ -52,6 +55,16 @@ class Command(JsonCommand):
 def document(manifest: Manifest) -> dict[str, Any]:
     """Return a manifest as a JSON document."""
     return asdict(manifest) | {"rows": manifest.rows}
+
+
+def warnings(manifest: Manifest) -> list[str]:
+    """Return what a valid backup shouldn't contain, or lacks."""
+    if not manifest.session_count:
+        return []
+    return [
+        f"It contains the keys of {manifest.session_count:,} login sessions. While they are valid, anybody with the "
+        "backup can sign in. Keep it safe or delete it."
+    ]
 
 
 def show_manifest(command: JsonCommand, result: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memoryhub.backups.restore import restore_backup
 from memoryhub.integrity import check_memory
-from memoryhub.management.commands.backup import document, show_manifest
+from memoryhub.management.commands.backup import document, show_manifest, warnings
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By, record
 
@@ -39,6 +39,7 @@ class Command(JsonCommand):
             "put_aside": restored.aside,
             "pending_migrations": restored.pending,
             "secret_key_now": restored.secret_key,
+            "warnings": warnings(restored.manifest),
             "broken": None,
         }
         if not restored.pending:
@@ -52,6 +53,8 @@ class Command(JsonCommand):
     def show(self, result: dict[str, Any]) -> None:
         self.line(f"Restored {result['file']} to {result['restored_to']}")
         show_manifest(self, result)
+        for warning in result["warnings"]:
+            self.line(f"Warning: {warning}")
         if result["put_aside"]:
             self.line(f"  moved aside  {result['put_aside']}: delete it when all is well")
         if result["pending_migrations"]:
