@@ -17,11 +17,30 @@ from memoryhub.management import database_ready
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def manage(home, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command_of(*arguments: str) -> list[str]:
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
+
+
+def environment_of(home) -> dict[str, str]:
     own = {"MEMORYHUB_HOME": str(home), "DATABASE_URL": f"sqlite:///{home}/memoryhub.sqlite3"}
-    environment = {**os.environ, **own, "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
-    command = [sys.executable, settings.BASE_DIR / "manage.py", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return {**os.environ, **own, "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
+
+
+def manage(home, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = environment_of(home)
+    return subprocess.run(command_of(*arguments), env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_a_worker_that_cannot_start_ends_without_a_crash_of_python(tmp_path):
+    (tmp_path / "memoryhub.sqlite3").write_text("not a database" * 100)
+
+    command, environment = command_of("worker", "--until-stdin-closes"), environment_of(tmp_path)
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as worker:
+        error = worker.stderr.read()
+
+    assert worker.returncode == 1
+    assert len(error.splitlines()) == 1
 
 
 def test_a_command_creates_the_tables_of_a_new_home(tmp_path):

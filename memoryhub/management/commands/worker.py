@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 import threading
 import time
 from argparse import ArgumentParser
@@ -78,5 +77,6 @@ def _stop(stopping: threading.Event) -> None:
 
 def _end_with_stdin(stopping: threading.Event) -> None:
     """Stop at the end of standard input, which closes even if the starter was killed."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1024):  # sys.stdin is locked while a thread reads it, which makes Python abort when it ends
+        pass
     stopping.set()
