@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
 from memoryhub.lib.layouts.documents import one_entry
 from memoryhub.lib.layouts.grip import escape_times
@@ -29,7 +30,8 @@ def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]
 def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[int]) -> Iterator[str]:
     """Yield nanobot 0.3's history.jsonl. ``last`` receives the cursor of the last entry.
 
-    An entry keeps its cursor if that is greater than the previous one; otherwise it gets the next.
+    An entry keeps its cursor if that is greater than the previous one; otherwise it gets the next. An unknown time is
+    null.
     """
     cursor = 0
     for entry in entries:
@@ -37,8 +39,8 @@ def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[i
         cursor = own if type(own) is int and own > cursor else cursor + 1
         time = entry.occurred_at_text
         if not _JOURNAL_TIME.fullmatch(time):
-            time = _minute(entry.occurred_at, zone) if entry.occurred_at else ""
-        row = {"cursor": cursor, "timestamp": time, "content": entry.content}
+            time = _minute(entry.occurred_at, zone) if entry.occurred_at else None
+        row: dict[str, Any] = {"cursor": cursor, "timestamp": time, "content": entry.content}
         if entry.session_key:
             row["session_key"] = entry.session_key
         row |= {name: value for name, value in entry.extra.items() if name not in row}

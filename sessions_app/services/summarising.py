@@ -91,11 +91,14 @@ def _parts(texts: Iterable[str], part_tokens: int) -> Iterable[str]:
 
 
 def quoted(row: Entry | Summary) -> str:
-    """Quote an entry or summary: author, content, tool calls."""
+    """Quote an entry or summary: author, tools used (a list in old nanobot messages), content, tool calls."""
     if isinstance(row, Summary):
         return f"[summary of entries {row.first_position} to {row.last_position}]\n{row.content}"
     who = f"{row.role} {row.name}".strip() if row.kind == Entry.Kind.MESSAGE else f"{row.kind} {row.name}".strip()
-    lines = [f"[{who}] {_clipped(row.content)}".rstrip()]
+    used = row.extra.get("tools_used")
+    names = ", ".join(str(name) for name in used) if isinstance(used, list) else ""
+    tools = f" [tools: {_clipped(names)}]" if names else ""
+    lines = [f"[{who}]{tools} {_clipped(row.content)}".rstrip()]
     lines += [
         f"  calls {call['function']['name']} {_clipped(call['function']['arguments'])}" for call in row.tool_calls
     ]

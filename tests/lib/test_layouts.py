@@ -179,6 +179,21 @@ def test_both_formats_of_grips_tool_calls_are_read(tmp_path):
     assert [source_record(entry) for entry in found.entries] == messages
 
 
+def test_last_metadata_line_wins(tmp_path):
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    first = {"_type": "metadata", "key": "cli:x", "metadata": {"title": "Old"}, "last_consolidated": 0}
+    lines = [first, {"role": "user", "content": "a"}, first | {"metadata": {"title": "New"}, "last_consolidated": 1}]
+    (sessions / "cli_x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "HISTORY.md").write_text("[2026-01-01 10:00] one\n")
+
+    read_file = read(tmp_path)["sessions/cli_x.jsonl"]
+
+    [found] = read_file.items
+    assert (found.pointer, found.title, len(found.entries), read_file.problems) == (1, "New", 1, [])
+
+
 def test_numeric_tool_call_ids_become_text(tmp_path):
     call = {"id": 1, "type": "function", "function": {"name": "run", "arguments": "{}"}}
     messages = [

@@ -170,6 +170,15 @@ def test_consolidation_is_due_at_the_threshold_of_each_agent(session, style, win
     assert (request_if_due(session, NOW) is not None) is due
 
 
+def test_used_tools_are_in_the_prompt(session, httpserver):
+    add(session, [{"role": "assistant", "content": "Done.", "tools_used": ["exec", "web_search"]}])
+    answer(httpserver, saved(BASE))
+
+    consolidate(session, archive_all=True)
+
+    assert "[assistant] [tools: exec, web_search] Done." in httpserver.log[0][0].get_json()["messages"][1]["content"]
+
+
 def test_parked_batch_can_be_archived_raw(session, httpserver):
     answer(httpserver, {"choices": []})
     run = consolidate(session)

@@ -293,7 +293,7 @@ def test_history_keeps_its_sessions_if_the_layout_has_them(tmp_path, workspace):
     lines = (tmp_path / "out/workspace/memory/history.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"cursor": 1, "timestamp": "2026-04-01 12:00", "content": "One", "session_key": "cli:main"},
-        {"cursor": 2, "timestamp": "", "content": "Two"},
+        {"cursor": 2, "timestamp": None, "content": "Two"},
     ]
 
 

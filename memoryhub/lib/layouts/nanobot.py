@@ -184,9 +184,12 @@ def _read_line(lines: _Lines, path: str, number: int, raw: bytes, zone: tzinfo) 
 
 
 def _add_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
-    """Add a record to ``lines`` and return descriptions of its repairs. Provider state is ignored."""
+    """Add a record to ``lines`` and return descriptions of its repairs. Provider state is ignored.
+
+    As in nanobot, the last of several metadata lines counts.
+    """
     kind = value.get("_type") if isinstance(value, dict) else None
-    if kind == "metadata" and lines.metadata is None:
+    if kind == "metadata":
         lines.metadata = value
         return []
     if kind == "provider_state":
