@@ -1,4 +1,4 @@
-"""Mask tokens of invitation and setup links in the log: Django logs the URLs of refused requests."""
+"""Filters of the log: mask tokens in links, since Django logs URLs of refused requests, and shorten refusals."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ def mask_links() -> Callable[[logging.LogRecord], bool]:
         return True
 
     return mask
+
+
+def shorten_refusals() -> Callable[[logging.LogRecord], bool]:
+    """Return a logging filter that removes tracebacks of refused requests, such as those for another host."""
+
+    def shorten(record: logging.LogRecord) -> bool:
+        if record.name.startswith("django.security."):
+            record.exc_info = record.exc_text = None
+        return True
+
+    return shorten
 
 
 def _masked(value: object) -> object:

@@ -245,7 +245,12 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"links": {"()": "memoryhub.log_redaction.mask_links"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links"]}},
+    "filters": {
+        "links": {"()": "memoryhub.log_redaction.mask_links"},
+        "refusals": {"()": "memoryhub.log_redaction.shorten_refusals"},
+    },
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links", "refusals"]}
+    },
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

@@ -22,6 +22,15 @@ from memoryhub.lib.errors import LimitExceeded, Refused
 
 MAX_BODY_BYTES = 5 * 2**20
 CONNECT_SECONDS = 10.0
+# Ports of other services, which browsers refuse too: https://fetch.spec.whatwg.org/#port-blocking
+# fmt: off
+BAD_PORTS = frozenset((
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+    109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+    526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+    3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+))
+# fmt: on
 DECODED_CHUNK_BYTES = 2**16
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})  # of clouds that use no link-local address
 _IPV6_GLOBAL = ipaddress.ip_network("2000::/3")  # all other IPv6 ranges are special
@@ -60,6 +69,8 @@ class DeadlinePassed(LimitExceeded):
 
 def split_url(url: str) -> tuple[str, int]:
     """Return the host and port of an HTTP(S) URL. Raises AddressRefused if it isn't one."""
+    if any(letter.isspace() or not letter.isprintable() for letter in url):
+        raise AddressRefused(gettext("The URL must not contain blanks, line breaks or control characters."))
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -69,7 +80,12 @@ def split_url(url: str) -> tuple[str, int]:
         raise AddressRefused(gettext("The URL must start with http:// or https:// and include a host."))
     if parts.username or parts.password:
         raise AddressRefused(gettext("The URL must not contain a user name or password."))
-    return host, port or _PORTS[parts.scheme]
+    if any(letter.isdigit() and not letter.isascii() for letter in host):
+        raise AddressRefused(gettext("The URL's host must not contain digits of other scripts."))
+    port = _PORTS[parts.scheme] if port is None else port
+    if port in BAD_PORTS:
+        raise AddressRefused(gettext("The URL must not have port %(port)s.") % {"port": port})
+    return host, port
 
 
 def check_url(url: str, allowed: Collection[str] = ()) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ MAX_SAFE_DIGITS = 18  # any integer of 18 digits fits in 64 bits
 ESCAPED = "an unstorable character is replaced by its escape sequence"
 DUPLICATE_KEY = "a key appears twice; the last value is kept"
 KEPT_AS_TEXT = " is kept as text"  # after NaN or an infinity
+_LINE_OR_DIRECTION = re.compile("[\x01-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -76,6 +78,11 @@ class Decoded:
 def clean_text(text: str) -> str:
     """Return text with NUL and lone surrogates as visible escapes such as ``\\u0000``."""
     return _UNSTORABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def is_visible_line(text: str) -> bool:
+    """Return whether a name can be shown: on one line, with a visible character, and without direction overrides."""
+    return not _LINE_OR_DIRECTION.search(text) and any(unicodedata.category(letter)[0] not in "CZ" for letter in text)
 
 
 def decode_json(text: str) -> Decoded:

@@ -15,6 +15,7 @@ from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import Problem, SessionRecord, SummaryRecord
 from memoryhub.lib.text.list_alignment import Alignment, align
 from memoryhub.lib.tokens import count_tokens
+from memoryhub.lib.validation import is_visible_line
 from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.entries import BATCH_ROWS, hashes_in_order, lock_session, write_entries
@@ -51,7 +52,10 @@ def import_conversation(
     """
     if not record.key or len(record.key) > KEY_LENGTH:
         problem = f"the session key is {'empty' if not record.key else f'longer than {KEY_LENGTH} characters'}"
-        return ImportCounts(problems=[Problem(path, None, problem, "not taken", "rejected")]), None
+        return ImportCounts(problems=[Problem(path, None, problem, "not imported", "rejected")]), None
+    if not is_visible_line(record.key):
+        problem = "the session key is blank, or has line breaks or direction overrides"
+        return ImportCounts(problems=[Problem(path, None, problem, "not imported", "rejected")]), None
     keys = [record.key, forgotten_key(workspace, record.key)]
     if tombstone := DeletedSession.objects.filter(workspace_id=workspace.pk, key__in=keys).first():
         return ImportCounts(problems=[_deleted(tombstone, path)]), None

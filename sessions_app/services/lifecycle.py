@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Busy, Invalid
 from memoryhub.lib.tokens import count_tokens
-from memoryhub.lib.validation import clean_text
+from memoryhub.lib.validation import clean_text, is_visible_line
 from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -32,13 +32,17 @@ class SessionBusy(Busy):
 
 
 def check_key(key: str) -> str:
-    """Return a valid key (any text of 1 to 512 characters). Raises Invalid."""
+    """Return a valid key: 1 to 512 characters on one line, with a visible one. Raises Invalid."""
     if not isinstance(key, str) or not key.strip():
         raise Invalid(gettext("A session needs a key, for example cli:main."), code="bad_session_key")
     if len(key) > KEY_LENGTH:
         words = gettext("A session key has at most %(most)s characters; this one has %(count)s.")
         raise Invalid(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"}, code="bad_session_key")
-    return clean_text(key)
+    key = clean_text(key)
+    if not is_visible_line(key):
+        message = gettext("A session key can't have line breaks, control characters or direction overrides.")
+        raise Invalid(message, code="bad_session_key")
+    return key
 
 
 def open_session(workspace: Workspace, key: str, *, by: By, title: str = "") -> tuple[Session, bool]:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from memoryhub.log_redaction import mask_links
+from memoryhub.log_redaction import mask_links, shorten_refusals
 
 
 def said(message: object, *args: object) -> str:
@@ -22,3 +22,11 @@ def test_tokens_of_links_are_masked(path):
 
 def test_other_urls_and_values_are_not_masked():
     assert said("Not Found: %s after %d ms", "/sessions/abc/", 12) == "Not Found: /sessions/abc/ after 12 ms"
+
+
+def test_a_refused_host_is_logged_without_a_traceback():
+    error = (ValueError, ValueError("Invalid HTTP_HOST header"), None)
+    record = logging.LogRecord("django.security.DisallowedHost", logging.ERROR, "", 0, "Invalid host", (), error)
+
+    assert shorten_refusals()(record)
+    assert "Traceback" not in logging.Formatter().format(record)

@@ -224,6 +224,16 @@ def test_unusual_session_keys_work(case, agent, tmp_path):
     assert name != ".."
 
 
+@pytest.mark.parametrize("key", ["cli:a\nb", "\u202ecli:evil", "\u200b \u00a0", "a\x1b[31m", "a\u2028b", "\t"])
+def test_keys_that_cannot_be_shown_are_refused(key, agent, workspace):
+    for path, body in (("/sessions", {"key": key}), ("/entries", {"session": key, "entries": [HELLO]})):
+        assert agent("POST", path, body).status_code == 422
+    content = json.dumps({"_type": "metadata", "key": key}) + "\n" + json.dumps(HELLO) + "\n"
+    agent("POST", "/sessions/import", {"name": "x.jsonl", "content": content})
+
+    assert not Session.objects.exists()
+
+
 def test_repeated_reads_are_logged_once_a_minute(agent):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]})
 

@@ -197,3 +197,22 @@ def test_a_reply_that_cannot_be_decoded_is_an_error(encoding, body, httpserver):
 
     with pytest.raises(httpx2.DecodingError):
         ask(httpserver)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/\r\nX-A: b",
+        "http://exa\tmple.org/",
+        "http://example.org/ x",
+        "http://example.org/\u202e",
+        "http://example.org:25/",
+        "http://example.org:0/",
+        "http://example.org:\uff18\uff10/",
+        "http://\uff11\uff12\uff17.0.0.1/",
+        "http://example.org:99999/",
+    ],
+)
+def test_unsafe_urls_are_refused_when_saved(url):
+    with pytest.raises(AddressRefused):
+        check_url(url)
