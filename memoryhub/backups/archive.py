@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from memoryhub.backups.encryption import MAGIC, CannotDecrypt, DecryptingReader, EncryptingWriter, read_header
@@ -57,7 +58,7 @@ class Manifest:
 
     ``taken_at``: the moment of the snapshot; ``ended_at``: when copying ended. ``database``: a label.
     ``secret_key``: "inside", "left out" or "set outside"; ``key_check``: a short hash to compare keys with.
-    ``digest``: see ``digest_of``.
+    ``digest``: see ``digest_of``. ``mac``: see ``manifest_mac``; "" in backups of older versions.
     """
 
     format: int
@@ -72,6 +73,7 @@ class Manifest:
     secret_key: str
     key_check: str
     members: dict[str, Content]
+    mac: str = ""
 
     @property
     def session_count(self) -> int:
@@ -81,6 +83,13 @@ class Manifest:
     @property
     def rows(self) -> int:
         return sum(table.size for table in self.tables.values())
+
+
+def manifest_mac(manifest: Manifest) -> str:
+    """Return an HMAC of the manifest, and so of everything that it lists, with the hub's secret key."""
+    values = {name: value for name, value in asdict(manifest).items() if name != "mac"}
+    text = json.dumps(values, sort_keys=True)
+    return salted_hmac("memoryhub.backup_manifest", text, algorithm="sha256").hexdigest()
 
 
 def digest_of(tables: Mapping[str, Content]) -> str:

@@ -9,7 +9,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
-from django.utils.crypto import salted_hmac
+from django.utils.crypto import constant_time_compare, salted_hmac
 from filelock import FileLock, Timeout
 
 from memoryhub.backups import postgres, sqlite
@@ -30,6 +30,7 @@ from memoryhub.backups.archive import (
     Manifest,
     content_of,
     digest_of,
+    manifest_mac,
     unpack_backup,
     write_backup_file,
 )
@@ -117,10 +118,10 @@ def verified_backup(
 ) -> Iterator[tuple[Manifest, Path]]:
     """Verify a backup, and yield its manifest and the temporary folder with its members.
 
-    Verified are every byte, the database's integrity, and the rows and hash of every table. For PostgreSQL, the dump
-    is only listed: its rows can be compared after restoring. ``parent``: of the temporary folder. ``check_manifest``
-    may raise before the database is opened. The caller holds ``backup_lock``. Raises BadBackup, Invalid,
-    BackupFailed.
+    Verified are every byte, the MAC (unless it is missing or of another key), the database's integrity,
+    and the rows and hash of every table. For PostgreSQL, the dump is only listed: its rows can be compared after
+    restoring. ``parent``: of the temporary folder. ``check_manifest`` may raise before the database is opened. The
+    caller holds ``backup_lock``. Raises BadBackup, Invalid, BackupFailed.
     """
     if not file.is_file():
         raise BadBackup(f"The file {file} doesn't exist.")
@@ -129,6 +130,7 @@ def verified_backup(
             manifest = unpack_backup(file, settings.MEMORYHUB_BACKUP_KEY, Path(folder))
         except OSError as error:
             raise BadBackup(f"The backup can't be read, or not extracted to {folder}: {error.strerror}.") from error
+        _check_mac(manifest)
         check_manifest(manifest)
         copy = Path(folder, DATABASES[manifest.vendor])
         if manifest.vendor == "sqlite":
@@ -138,6 +140,13 @@ def verified_backup(
         else:
             postgres.check_dump(database, copy, manifest.tables)
         yield manifest, Path(folder)
+
+
+def _check_mac(manifest: Manifest) -> None:
+    """Raise BadBackup if this hub's key proves that the backup was changed."""
+    is_own = manifest.mac and manifest.key_check == key_check()
+    if is_own and not constant_time_compare(manifest.mac, manifest_mac(manifest)):
+        raise BadBackup("The backup was changed after it was created: its MAC doesn't match.")
 
 
 def key_check() -> str:
@@ -222,7 +231,7 @@ def _describe(
         key_check=key_check(),
         members={name: content_of(member) for name, member in files.items()},
     )
-    return manifest, files
+    return replace(manifest, mac=manifest_mac(manifest)), files
 
 
 def hub_version() -> str:

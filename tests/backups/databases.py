@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from django.conf import settings as hub
 from django.db import connection
 
 from memoryhub.backups import postgres, sqlite
+from memoryhub.backups.archive import manifest_mac
 from memoryhub.backups.create import create_backup
 from memoryhub.backups.restore import restore_backup
 from tests.hub import NOW
@@ -26,3 +28,8 @@ def contents(database):
 
 def back_up(place, now=NOW):
     return create_backup(place, database=connection, clock=lambda: now)
+
+
+def signed(manifest):
+    """Return a changed manifest with a valid MAC, as if another version of the hub had created it."""
+    return replace(manifest, mac=manifest_mac(manifest))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 
 from memoryhub.backups import postgres, sqlite
-from memoryhub.backups.archive import unpack_backup
+from memoryhub.backups.archive import unpack_backup, write_backup_file
 from memoryhub.models import SignIn
 from tests.backups.databases import ON_POSTGRES, back_up, contents
 
@@ -56,7 +57,37 @@ def test_session_keys_of_an_older_backup_are_reported_and_not_restored(
     restored = command("restore", str(created.file))
 
     assert created.manifest.session_count == 1
-    assert "keys of 1 login sessions" in verified["warnings"][0]
+    assert "keys of 1 login sessions" in verified["warnings"][-1]
     assert verified["warnings"] == restored["warnings"]
     assert contents(elsewhere)["django_session"].size == 0
     assert contents(elsewhere)["memoryhub_signin"].size == 0
+
+
+def changed_manifest(created, tmp_path, **changes):
+    """Return the file of the backup with another manifest."""
+    folder, file = tmp_path / "members", tmp_path / "changed.tar.gz"
+    folder.mkdir()
+    manifest = replace(unpack_backup(created.file, "", folder), **changes)
+    with file.open("wb") as out:
+        write_backup_file(out, manifest, {name: folder / name for name in manifest.members}, "")
+    return str(file)
+
+
+def test_a_backup_that_was_changed_is_refused(command, tmp_path):
+    file = changed_manifest(back_up(tmp_path / "out"), tmp_path, taken_at="2027-01-01T00:00:00+00:00")
+
+    assert "MAC" in command("backup", "--verify", file, status=1)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "warning"), [({"mac": ""}, "older version"), ({"key_check": "00000000"}, "another secret key")]
+)
+def test_a_mac_that_cannot_be_verified_is_reported(changes, warning, command, tmp_path):
+    file = changed_manifest(back_up(tmp_path / "out"), tmp_path, **changes)
+
+    (message,) = command("backup", "--verify", file)["warnings"]
+    assert warning in message
+
+
+def test_a_new_backup_has_no_warnings(command, tmp_path):
+    assert command("backup", "--verify", str(back_up(tmp_path / "out").file))["warnings"] == []

@@ -12,7 +12,7 @@ from memoryhub.backups import restore as restoring
 from memoryhub.backups.archive import content_of, unpack_backup, write_backup_file
 from memoryhub.backups.restore import is_used
 from memoryhub.lib.errors import MemoryHubError
-from tests.backups.databases import KEY, ON_POSTGRES, back_up, restore
+from tests.backups.databases import KEY, ON_POSTGRES, back_up, restore, signed
 from tests.hub import raises_code
 
 pytestmark = [
@@ -31,7 +31,7 @@ def changed(source, tmp_path, change):
     manifest = replace(unpack_backup(source.file, KEY, work), **change)
     file = tmp_path / "changed.sealed"
     with file.open("wb") as out:
-        write_backup_file(out, manifest, {name: work / name for name in manifest.members}, KEY)
+        write_backup_file(out, signed(manifest), {name: work / name for name in manifest.members}, KEY)
     return replace(source, file=file)
 
 
@@ -77,7 +77,7 @@ def test_a_backup_of_the_other_kind_of_database_is_refused(source, elsewhere, se
     (other / name).write_bytes(b"of another kind")
     manifest = replace(manifest, vendor=vendor, members={name: content_of(other / name)})
     with (tmp_path / "other.sealed").open("wb") as out:
-        write_backup_file(out, manifest, {name: other / name}, KEY)
+        write_backup_file(out, signed(manifest), {name: other / name}, KEY)
 
     with raises_code("restore_refused", match="export each workspace"):
         restore(replace(source, file=tmp_path / "other.sealed"), elsewhere)

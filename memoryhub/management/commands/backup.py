@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memoryhub.backups.archive import Manifest
-from memoryhub.backups.create import backup_lock, create_backup, verified_backup
+from memoryhub.backups.create import backup_lock, create_backup, key_check, verified_backup
 from memoryhub.backups.folder import record_backup
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
@@ -58,13 +58,18 @@ def document(manifest: Manifest) -> dict[str, Any]:
 
 
 def warnings(manifest: Manifest) -> list[str]:
-    """Return what a valid backup shouldn't contain, or lacks."""
-    if not manifest.session_count:
-        return []
-    return [
-        f"It contains the keys of {manifest.session_count:,} login sessions. While they are valid, anybody with the "
-        "backup can sign in. Keep it safe or delete it."
-    ]
+    """Return why a backup that isn't damaged may need attention."""
+    found = []
+    if not manifest.mac:
+        found.append("It has no MAC, because an older version created it. So a forged backup can't be recognized.")
+    elif manifest.key_check != key_check():
+        found.append("Its MAC can't be verified: it was created with another secret key.")
+    if manifest.session_count:
+        found.append(
+            f"It contains the keys of {manifest.session_count:,} login sessions. While they are valid, anybody with "
+            "the backup can sign in. Keep it safe or delete it."
+        )
+    return found
 
 
 def show_manifest(command: JsonCommand, result: dict[str, Any]) -> None:
