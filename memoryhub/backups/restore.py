@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, backup_lock, key_check, key_file, verified_backup
 from memoryhub.backups.in_use_lock import database_label, exclusive_database
+from memoryhub.backups.revocations import Revocations, apply_revocations, read_revocations
 from memoryhub.lib.errors import Refused
 from memoryhub.lib.migrations import OLDEST, is_too_old, known_migrations, pending_migrations
 from sessions_app.models import Workspace
@@ -33,7 +34,8 @@ class Restored:
     """``database``: its label; ``aside``: the file or schema with the previous database.
 
     ``pending``: migrations that the backup lacks. ``secret_key``: "restored", "the same" or "another"; with another
-    key, tokens and forgetting receipts don't match.
+    key, tokens and forgetting receipts don't match. ``revocations``: of the previous database, of which ``unapplied``
+    couldn't be applied; its receipts are left to ``memoryhub.forgetting.reapply``.
     """
 
     manifest: Manifest
@@ -41,12 +43,17 @@ class Restored:
     aside: str
     pending: list[str]
     secret_key: str
+    revocations: Revocations = field(default_factory=Revocations)
+    unapplied: list[str] = field(default_factory=list)
 
 
-def restore_backup(file: Path, *, database: BaseDatabaseWrapper, replace: bool, now: datetime) -> Restored:
+def restore_backup(
+    file: Path, *, database: BaseDatabaseWrapper, replace: bool, now: datetime, accept_unapplied: bool = False
+) -> Restored:
     """Replace the database with a backup, all or nothing, and move the present one aside. The hub must not run.
 
-    ``replace``: also if the present database has accounts or workspaces. Raises BadBackup, Invalid, BackupFailed,
+    ``replace``: also if the present database has accounts or workspaces. What was revoked there is revoked again;
+    ``accept_unapplied``: also restore if that isn't possible. Raises BadBackup, Invalid, BackupFailed,
     BackupUnderWay, Refused, Busy.
     """
     stamp = f"{now.astimezone(UTC):{STAMP}}"
@@ -62,12 +69,37 @@ def restore_backup(file: Path, *, database: BaseDatabaseWrapper, replace: bool, 
                     f"{here} contains data. Add --yes to move it aside and restore the backup.",
                     code="restore_refused",
                 )
+            revocations = _read_revocations(database, accept_unapplied=accept_unapplied)
             replace_with = _replace_file if database.vendor == "sqlite" else _replace_schema
             aside = replace_with(database, folder / DATABASES[manifest.vendor], manifest, stamp)
             _delete_sessions(database)
+            unapplied = apply_revocations(database, revocations)
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
     pending = pending_migrations(set(manifest.migrations))
-    return Restored(manifest, database_label(database), aside, pending, secret_key)
+    return Restored(manifest, database_label(database), aside, pending, secret_key, revocations, unapplied)
+
+
+def _read_revocations(database: BaseDatabaseWrapper, *, accept_unapplied: bool) -> Revocations:
+    """Return what to re-apply after the restore. Raises Refused if some of it can't be, unless that is accepted."""
+    if database.vendor == "sqlite" and not Path(database.settings_dict["NAME"]).exists():
+        return Revocations()
+    found = read_revocations(database)
+    if accept_unapplied:
+        return found or Revocations()
+    if found is None:
+        raise Refused(
+            "The present database can't be read. So what was revoked since the backup would work again, and "
+            "forgotten text would come back. Add --accept-unapplied to restore anyway.",
+            code="restore_unapplied",
+        )
+    if lost := [receipt for receipt in found.receipts if not receipt.digests]:
+        names = ", ".join(f"{receipt.id} ({receipt.workspace}, {receipt.kind})" for receipt in lost)
+        raise Refused(
+            f"What these receipts are about can't be forgotten again, because they have no hashes: {names}. "
+            "Add --accept-unapplied to restore anyway.",
+            code="restore_unapplied",
+        )
+    return found
 
 
 def is_used(database: BaseDatabaseWrapper) -> bool:

@@ -104,15 +104,7 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
         if preview.total != expected:
             raise Conflict(_changed(preview.total, expected), code="forget_changed")
         digests = _digests(workspace, erasure)  # before deleting: a session's facts are known only while it exists
-        _stop_runs(workspace, by.at)
-        for affected in list(walk(workspace, rules)):
-            _apply(affected, workspace, by)
-        if erasure.session:
-            _drop_session(erasure.session, by)
-            for affected in list(walk(workspace, rules)):  # rows written by the deletion itself
-                _apply(affected, workspace, by)
-        _sync_facts(workspace)
-        sweep_vectors(workspace.pk)
+        erase(workspace, rules, by)
         receipt = Forgotten.objects.create(
             workspace=workspace,
             kind=erasure.kind,
@@ -126,6 +118,19 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
         detail = {"kind": erasure.kind, "rows": receipt.counts}
         record(by, "memory.forgotten", "forgotten", receipt.pk, text, workspace=workspace, detail=detail)
     return receipt
+
+
+def erase(workspace: Workspace, rules: Rules, by: By) -> None:
+    """Apply rules to all tables of a workspace, inside the caller's transaction and guard."""
+    _stop_runs(workspace, by.at)
+    for affected in list(walk(workspace, rules)):
+        _apply(affected, workspace, by)
+    if rules.session:
+        _drop_session(rules.session, by)
+        for affected in list(walk(workspace, rules)):  # rows written by the deletion itself
+            _apply(affected, workspace, by)
+    _sync_facts(workspace)
+    sweep_vectors(workspace.pk)
 
 
 def _changed(now: int, before: int) -> str:

@@ -18,8 +18,8 @@ ON_POSTGRES = bool(hub.DATABASES["default"]["ENGINE"].endswith("postgresql"))
 KEY = "a calm sea at dawn"
 
 
-def restore(made, elsewhere, *, replace=False):
-    return restore_backup(made.file, database=elsewhere, replace=replace, now=NOW)
+def restore(made, elsewhere, *, replace=False, accept_unapplied=False):
+    return restore_backup(made.file, database=elsewhere, replace=replace, now=NOW, accept_unapplied=accept_unapplied)
 
 
 def contents(database):

@@ -213,7 +213,9 @@ def test_a_damaged_database_is_moved_aside(source, elsewhere, settings):
 
     with raises_code("restore_refused", match="contains data"):
         restore(source, elsewhere)
-    restored = restore(source, elsewhere, replace=True)
+    with raises_code("restore_unapplied", match="can't be read"):
+        restore(source, elsewhere, replace=True)
+    restored = restore(source, elsewhere, replace=True, accept_unapplied=True)
 
     assert Path(restored.aside).read_text().startswith("no database")
     assert contents(elsewhere) == source.manifest.tables

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
 from memoryhub.backups.restore import restore_backup
+from memoryhub.forgetting.forget import vacuum
+from memoryhub.forgetting.reapply import reapply_receipts
 from memoryhub.integrity import check_memory
 from memoryhub.management.commands.backup import document, show_manifest, warnings
 from memoryhub.management.json_command import JsonCommand
@@ -30,9 +33,24 @@ class Command(JsonCommand):
         super().add_arguments(parser)
         parser.add_argument("source", help="the backup")
         parser.add_argument("--yes", action="store_true", help="move aside a database that isn't empty")
+        parser.add_argument(
+            "--accept-unapplied",
+            action="store_true",
+            help="restore even if what was forgotten or revoked since the backup can't be re-applied",
+        )
 
-    def run(self, *, source: str, yes: bool, **_options: Any) -> dict[str, Any]:
-        restored = restore_backup(Path(source), database=connection, replace=yes, now=timezone.now())
+    def run(self, *, source: str, yes: bool, accept_unapplied: bool, **_options: Any) -> dict[str, Any]:
+        now = timezone.now()
+        restored = restore_backup(
+            Path(source), database=connection, replace=yes, now=now, accept_unapplied=accept_unapplied
+        )
+        receipts = restored.revocations.receipts
+        if receipts and restored.pending:  # forgetting needs the present tables
+            call_command("migrate", interactive=False, verbosity=0)
+            restored = replace(restored, pending=[])
+        unapplied = restored.unapplied + reapply_receipts(receipts, by=By(COMMAND, now))
+        if receipts:
+            vacuum()
         result = document(restored.manifest) | {
             "file": source,
             "restored_to": restored.database,
@@ -40,6 +58,8 @@ class Command(JsonCommand):
             "pending_migrations": restored.pending,
             "secret_key_now": restored.secret_key,
             "warnings": warnings(restored.manifest),
+            "forgotten_again": len(receipts),
+            "unapplied": unapplied,
             "broken": None,
         }
         if not restored.pending:
@@ -57,6 +77,10 @@ class Command(JsonCommand):
             self.line(f"Warning: {warning}")
         if result["put_aside"]:
             self.line(f"  moved aside  {result['put_aside']}: delete it when all is well")
+        if result["forgotten_again"]:
+            self.line(f"  forgotten    {result['forgotten_again']} receipts re-applied")
+        for what in result["unapplied"]:
+            self.line(f"Not re-applied: {what}")
         if result["pending_migrations"]:
             self.line(f"Pending migrations: {len(result['pending_migrations'])}")
             self.line("`migrate` or the next `serve` applies them. Then run check_memory.")

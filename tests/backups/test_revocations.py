@@ -1,0 +1,150 @@
+"""What was forgotten and revoked since a backup is forgotten and revoked again after restoring it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from knowledge_app.models import Forgotten
+from memoryhub.agents.api_tokens import issue_token
+from memoryhub.backups.revocations import read_revocations
+from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
+from memoryhub.forgetting.forget import forget
+from memoryhub.forgetting.reapply import reapply_receipts
+from memoryhub.integrity import check_memory
+from memoryhub.models import Invitation
+from sessions_app.models import Entry, Session
+from sessions_app.services.audit import By
+from tests.backups.databases import ON_POSTGRES, back_up, restore
+from tests.hub import AGENT, NOW, PERSON, add, open_at, raises_code
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        ON_POSTGRES and not shutil.which("pg_dump"), reason="PostgreSQL's client programs are missing"
+    ),
+    pytest.mark.usefixtures("home"),
+]
+BY = By(PERSON, NOW)
+TEXT = "The quicksilver key is under the mat"
+
+
+@pytest.fixture
+def backup(workspace, tmp_path):
+    """Return a backup with a token, a link, three users and an entry."""
+    issue_token(workspace, by=By(AGENT, NOW), name="agent", scopes=["read"], per_minute=60, expires_at=None)
+    Invitation.objects.create(token_hash="link", created_by="olga", expires_at=NOW)
+    User.objects.create_superuser("olga")
+    User.objects.create_superuser("vera")
+    User.objects.create_user("edda")
+    return back_up(tmp_path / "out")
+
+
+def change(database, *statements: str) -> None:
+    with database.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+    database.close()
+
+
+def rows(database, sql: str) -> list[tuple]:
+    with database.cursor() as cursor:
+        cursor.execute(sql)
+        found = [tuple(map(bool, row)) for row in cursor.fetchall()]
+    database.close()
+    return found
+
+
+def test_tokens_links_and_accounts_are_revoked_again(backup, elsewhere):
+    restore(backup, elsewhere)
+    change(
+        elsewhere,
+        "UPDATE memoryhub_apitoken SET revoked_at = '2026-04-02 00:00:00'",
+        "UPDATE memoryhub_invitation SET revoked_at = '2026-04-02 00:00:00'",
+        "UPDATE auth_user SET is_active = false WHERE username = 'edda'",
+        "UPDATE auth_user SET is_superuser = false WHERE username = 'vera'",
+    )
+
+    restored = restore(backup, elsewhere, replace=True)
+
+    assert restored.unapplied == []
+    assert rows(elsewhere, "SELECT revoked_at FROM memoryhub_apitoken") == [(True,)]
+    assert rows(elsewhere, "SELECT revoked_at FROM memoryhub_invitation") == [(True,)]
+    accounts = rows(elsewhere, "SELECT is_active, is_superuser FROM auth_user ORDER BY username")
+    assert accounts == [(False, False), (True, True), (True, False)]
+
+
+def test_the_only_operator_is_not_removed_but_named(backup, elsewhere):
+    restore(backup, elsewhere)
+    change(elsewhere, "UPDATE auth_user SET is_active = false")
+
+    restored = restore(backup, elsewhere, replace=True)
+
+    assert len(restored.unapplied) == 1
+    assert (True, True) in rows(elsewhere, "SELECT is_active, is_superuser FROM auth_user")
+
+
+def test_receipts_without_hashes_need_confirmation(backup, elsewhere):
+    restore(backup, elsewhere)
+    change(
+        elsewhere,
+        "INSERT INTO knowledge_app_forgotten (workspace_id, kind, digests, counts, reason, forgotten_by, "
+        "forgotten_at) SELECT id, 'phrase', '[]', '{}', '', 'olga', '2026-04-02 00:00:00' FROM sessions_app_workspace",
+    )
+
+    with raises_code("restore_unapplied", match=r"atlas, phrase"):
+        restore(backup, elsewhere, replace=True)
+    assert restore(backup, elsewhere, replace=True, accept_unapplied=True).revocations.receipts
+
+
+@pytest.fixture
+def session(workspace) -> Session:
+    session = open_at(workspace)
+    add(session, [{"role": "user", "content": TEXT}])
+    return session
+
+
+def forget_and_bring_back(session, erasure: ErasureRequest) -> list:
+    """Forget something, restore what was there before, and return the receipts."""
+    workspace = session.workspace
+    forget(workspace, erasure, expected=plan_forget(workspace, erasure).total, reason="", by=BY)
+    revocations = read_revocations(connection)
+    assert revocations is not None
+    Forgotten.objects.all().delete()
+    session = Session.objects.filter(pk=session.pk).first() or open_at(workspace)
+    add(session, [{"role": "user", "content": TEXT}])
+    assert Entry.objects.filter(content__contains="quicksilver").exists()
+    return revocations.receipts
+
+
+@pytest.mark.parametrize("kind", ["phrase", "person"])
+def test_forgotten_words_are_forgotten_again(kind, session):
+    receipts = forget_and_bring_back(session, ErasureRequest(kind, ("quicksilver",)))
+
+    assert reapply_receipts(receipts, by=BY) == []
+
+    assert not Entry.objects.filter(content__contains="quicksilver").exists()
+    assert Forgotten.objects.get().digests == receipts[0].digests
+    assert [row for row in check_memory().broken if row.invariant.startswith(("append_only", "audit"))] == []
+
+
+def test_a_forgotten_session_is_forgotten_again(session):
+    workspace, key = session.workspace, session.key
+    receipts = forget_and_bring_back(session, ErasureRequest("session", session=session))
+    assert Session.objects.filter(workspace=workspace, key=key).exists()
+
+    reapply_receipts(receipts, by=BY)
+
+    assert not Session.objects.filter(workspace=workspace, key=key).exists()
+
+
+def test_receipts_of_renamed_workspaces_are_reported(session):
+    receipts = forget_and_bring_back(session, ErasureRequest("phrase", ("quicksilver",)))
+    type(session.workspace).objects.update(slug="other")
+
+    (unapplied,) = reapply_receipts(receipts, by=BY)
+
+    assert "of atlas: phrase" in unapplied
