@@ -83,6 +83,17 @@ def propose_document(request: HttpRequest, name: Name, body: requests.DocumentPr
     )
 
 
+@router.post(
+    "/documents/{name}/facts",
+    response={200: responses.WriteAnswer, 201: responses.WriteAnswer, 202: responses.WriteAnswer},
+    auth=APPEND,
+)
+def add_fact(request: HttpRequest, name: Name, body: requests.NewFact) -> Any:
+    """Append one fact to a document. 200: it is known already. 202: it is held for review."""
+    written = operations.add_fact(caller_of(request), name, body.fact, now=timezone.now())
+    return Status({"unchanged": 200, "written": 201, "held": 202}[written["status"]], written)
+
+
 @router.get("/proposals", response=responses.Listed[responses.ProposalAnswer], auth=READ)
 def list_proposals(request: HttpRequest, cursor: Cursor = "", limit: Limit = 50) -> Any:
     """List the proposals of this workspace's agents, latest first."""

@@ -9,6 +9,7 @@ from django.utils import timezone
 from ninja import Query, Router, Status
 
 from memoryhub.agents.operations import queries as operations
+from memoryhub.agents.skill import skill_text
 from memoryhub.api import requests, responses
 from memoryhub.api.auth import ANY, CONSOLIDATE, READ, caller_of
 from memoryhub.api.conversations import run_answer
@@ -28,6 +29,12 @@ def show_me(request: HttpRequest) -> Any:
         "workspace": {"slug": token.workspace.slug, "name": token.workspace.name},
         "expires_at": token.expires_at,
     }
+
+
+@router.get("/skill", response=responses.SkillAnswer, auth=ANY)
+def show_skill(request: HttpRequest) -> Any:
+    """Return a skill in Markdown that tells an agent how to use this memory with its token."""
+    return {"text": skill_text(caller_of(request).token.scopes)}
 
 
 @router.get("/search", response=responses.SearchAnswer, auth=READ)

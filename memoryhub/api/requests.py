@@ -70,6 +70,10 @@ class DocumentProposal(DocumentWrite):
     base: Annotated[int, Field(ge=0, lt=2**31)] | None = None
 
 
+class NewFact(Body):
+    fact: Annotated[str, Field(min_length=1, max_length=2_000, pattern=NOT_BLANK, description="One sentence.")]
+
+
 class HistoryNote(Body):
     text: Annotated[str, Field(min_length=1, max_length=20_000, pattern=NOT_BLANK)]
     session: Annotated[str, Field(max_length=512)] = ""

@@ -153,6 +153,10 @@ class ProposalAnswer(Schema):
     decision_reason: str | None
 
 
+class SkillAnswer(Schema):
+    text: str
+
+
 class WriteAnswer(Schema):
     """``status``: written, unchanged, or held (waiting for review)."""
 

@@ -90,6 +90,10 @@ class AsyncMemoryHub:
         """Return the token's name, scopes and workspace."""
         return await self._send(calls.me())
 
+    async def skill(self) -> str:
+        """Return a skill in Markdown that tells an agent how to use its memory."""
+        return await self._send(calls.skill())
+
     def sessions(self, key: str = "", channel: str = "") -> AsyncIterator[Session]:
         """Iterate over the sessions, or those of a channel."""
         return self._each(calls.sessions(key, channel))
@@ -168,6 +172,10 @@ class AsyncMemoryHub:
     ) -> Written:
         """Write a document based on the revision that you read, 0 for a new document."""
         return await self._send(calls.write_document(name, content, base, reason), idempotency_key)
+
+    async def add_fact(self, fact: str, name: str = "MEMORY.md", *, idempotency_key: str = "") -> Written:
+        """Append one fact to a document. A risky one is ``held``."""
+        return await self._send(calls.add_fact(fact, name), idempotency_key)
 
     async def propose(
         self, name: str, content: str, *, base: int | None = None, reason: str = "", idempotency_key: str = ""

@@ -95,6 +95,10 @@ def me() -> Call[Me]:
     return _get("/me")
 
 
+def skill() -> Call[str]:
+    return Call("GET", "/skill", _part("text"))
+
+
 def sessions(key: str, channel: str) -> Call[Page[Session]]:
     return _list("/sessions", key=key, channel=channel)
 
@@ -176,6 +180,10 @@ def revisions(name: str) -> Call[Page[Revision]]:
 def write_document(name: str, content: str, base: int, reason: str) -> Call[Written]:
     call: Call[Written] = _change("PUT", _document_path(name), {"content": content, **_given(reason=reason)})
     return replace(call, headers={"If-Match": f'"{base}"'})
+
+
+def add_fact(fact: str, name: str) -> Call[Written]:
+    return _change("POST", f"{_document_path(name)}/facts", {"fact": fact})
 
 
 def propose(name: str, content: str, base: int | None, reason: str) -> Call[Proposal]:

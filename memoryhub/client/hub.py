@@ -88,6 +88,10 @@ class MemoryHub:
         """Return the token's name, scopes and workspace: ``hub.me()["scopes"]``."""
         return self._send(calls.me())
 
+    def skill(self) -> str:
+        """Return a skill in Markdown that tells an agent how to use its memory: ``hub.skill()``."""
+        return self._send(calls.skill())
+
     def sessions(self, key: str = "", channel: str = "") -> Iterator[Session]:
         """Iterate over the sessions, or those of a channel: ``for session in hub.sessions(channel="cli"): ...``."""
         return self._each(calls.sessions(key, channel))
@@ -180,6 +184,10 @@ class MemoryHub:
         changed since: read it again and merge.
         """
         return self._send(calls.write_document(name, content, base, reason), idempotency_key)
+
+    def add_fact(self, fact: str, name: str = "MEMORY.md", *, idempotency_key: str = "") -> Written:
+        """Append one fact to a document: ``hub.add_fact("Deploys run on Fridays.")``. A risky one is ``held``."""
+        return self._send(calls.add_fact(fact, name), idempotency_key)
 
     def propose(
         self, name: str, content: str, *, base: int | None = None, reason: str = "", idempotency_key: str = ""

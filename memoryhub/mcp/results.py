@@ -75,6 +75,14 @@ class Remembered(BaseModel):
     offered: list[Offered]
 
 
+class AddedFact(BaseModel):
+    """``status``: written, unchanged, or held for review."""
+
+    document: str
+    status: str
+    revision: int
+
+
 class Cleared(BaseModel):
     """A cleared session; with ``run``, it is cleared when that run is done."""
 

@@ -12,6 +12,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import AfterValidator, BaseModel, Field
 
 from knowledge_app.services.documents import editing
+from knowledge_app.services.documents.proposals import MAX_FACT
 from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
@@ -220,6 +221,24 @@ async def memory_document_read(
     return await answer(context, read)
 
 
+async def memory_fact_add(
+    context: HubContext,
+    fact: Annotated[
+        str, Field(min_length=1, max_length=MAX_FACT, description="One self-contained sentence."), STORABLE
+    ],
+    document: Name = "MEMORY.md",
+) -> Annotated[CallToolResult, shapes.AddedFact]:
+    """Add one lasting fact to a memory document. A known fact changes nothing; a risky one waits for review."""
+
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        written = memory.add_fact(caller, document, fact, now=now)
+        added = shapes.AddedFact(document=written["name"], status=written["status"], revision=written["revision"])
+        texts = {"written": "Added.", "unchanged": "Already known.", "held": "Waiting for review."}
+        return texts[added.status], added
+
+    return await answer(context, write)
+
+
 async def memory_document_propose(
     context: HubContext,
     name: Name,
@@ -276,6 +295,7 @@ WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Write a value": (memory_write, True),
     "Remember": (memory_remember, False),
     "Append to the history": (history_append, False),
+    "Add a fact": (memory_fact_add, True),
     "Propose a document": (memory_document_propose, True),
     "Clear a session": (session_clear, True),
 }

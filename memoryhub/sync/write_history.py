@@ -37,8 +37,8 @@ def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[i
     for entry in entries:
         own = entry.extra.get("cursor")
         cursor = own if type(own) is int and own > cursor else cursor + 1
-        time = entry.occurred_at_text
-        if not _JOURNAL_TIME.fullmatch(time):
+        time: str | None = entry.occurred_at_text
+        if not _JOURNAL_TIME.fullmatch(entry.occurred_at_text):
             time = _minute(entry.occurred_at, zone) if entry.occurred_at else None
         row: dict[str, Any] = {"cursor": cursor, "timestamp": time, "content": entry.content}
         if entry.session_key:

@@ -105,6 +105,8 @@ def test_documents_history_and_knowledge_over_the_client(call):
     proposal = call("propose", "MEMORY.md", "# Memory\n\n- One\n- Two\n", base=1, reason="said")
     assert [row["id"] for row in call("proposals")] == [proposal["id"]] == [call("proposal", proposal["id"])["id"]]
 
+    assert call("add_fact", "Two")["status"] == "written"
+    assert "hub.add_fact" in call("skill")
     call("note", "Moved the backups.")
     assert [row["content"] for row in call("history", "backups")] == ["Moved the backups."]
 

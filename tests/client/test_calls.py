@@ -87,6 +87,7 @@ def sent(httpserver):
             "POST /documents/MEMORY.md/proposals",
             {"content": "# New", "base": 0},
         ),
+        ("add_fact", ("Fridays.",), {}, "POST /documents/MEMORY.md/facts", {"fact": "Fridays."}),
         ("proposal", (3,), {}, "GET /proposals/3", None),
         ("note", ("Moved.",), {}, "POST /history", {"text": "Moved."}),
         ("knowledge_entry", (7,), {}, "GET /knowledge/7", None),

@@ -145,3 +145,10 @@ def test_document_shows_the_origin_of_each_line(session, httpserver, command):
     mine = lines["- request nine please look"]
     assert (mine["source"], mine["revision"]) == ("run", 2)
     assert mine["entries"][0]["session"] == "cli:main"
+
+
+def test_facts_add_appends_a_fact_once(workspace, command):
+    assert command("facts", "add", "atlas", "--text", "Tea at four") == {"revision": 1, "held": None}
+    assert command("facts", "add", "atlas", "--text", "tea at four") == {"revision": None, "held": None}
+    assert command("facts", "list", "atlas")["facts"][0]["text"] == "Tea at four"
+    assert command("facts", "add", "atlas", status=1)["error"]["code"] == "bad_fact"

@@ -29,6 +29,7 @@ WRITES = {
     "memory_remember": {"category": "lesson", "content": "Index foreign keys"},
     "history_append": {"content": "Looked at the label service"},
     "memory_document_propose": {"name": "MEMORY.md", "content": "# Facts\n"},
+    "memory_fact_add": {"fact": "Deploys run on Fridays.", "document": "USER.md"},
     "session_clear": {"session": "cli:main"},
 }
 READS = {
@@ -53,6 +54,7 @@ TOLD = {
     "memory_remember": "Remembered.",
     "history_append": "Added at position 0.",
     "memory_document_propose": "Proposal 1 for MEMORY.md is waiting for review.",
+    "memory_fact_add": "Added.",
     "session_clear": "Run 1 will archive and clear cli:main.",
     "memory_read": "dark",
     "memory_list": "theme",

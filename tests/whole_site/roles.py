@@ -228,6 +228,7 @@ PAGES: dict[str, tuple[str, str]] = {
 }
 CALLS: dict[str, str] = {
     "GET /me": "any",
+    "GET /skill": "any",
     "GET /search": "read",
     "POST /extract": "consolidate",
     "GET /runs": "read",
@@ -251,6 +252,7 @@ CALLS: dict[str, str] = {
     "GET /documents/{name}": "read",
     "PUT /documents/{name}": "edit",
     "GET /documents/{name}/revisions": "read",
+    "POST /documents/{name}/facts": "append",
     "POST /documents/{name}/proposals": "append",
     "GET /proposals": "read",
     "GET /proposals/{pk}": "read",
@@ -279,6 +281,7 @@ TOOLS: dict[str, str] = {
     "memory_document_read": "read",
     "memory_remember": "append",
     "history_append": "append",
+    "memory_fact_add": "append",
     "memory_document_propose": "append",
     "memory_write": "edit",
     "session_clear": "edit",

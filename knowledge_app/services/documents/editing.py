@@ -43,6 +43,16 @@ class Saved:
     is_merged: bool = False
 
 
+def find_or_start_document(workspace: Workspace, name: str) -> MemoryDocument:
+    """Return the document of this name; one of the standard names is created if missing. Raises NotFound."""
+    known = MemoryDocument.objects.filter(workspace=workspace, name=name).first()
+    if known is not None:
+        return known
+    if name not in NAMES:
+        raise NotFound(f"There is no document {name}. New documents can be named {', '.join(NAMES)}.")
+    return start_document(workspace, name)
+
+
 def start_document(workspace: Workspace, name: str) -> MemoryDocument:
     """Return a document that can be edited before any agent's file contains it; create it if needed."""
     path = f"memory/{name}" if name == "MEMORY.md" else name

@@ -12,10 +12,12 @@ from knowledge_app.services.documents.consolidation import judge
 from knowledge_app.services.documents.editing import MAX_CHARS
 from knowledge_app.services.documents.revisions import StaleBase, content_hash, revise_document
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
+from memoryhub.lib.errors import Conflict, Invalid, LimitExceeded, NotFound
+from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By, record
 
+MAX_FACT = 2_000  # characters
 MAX_PENDING = 50  # proposals of an author for a document
 
 
@@ -47,6 +49,35 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
         if flags:
             return Written(held=_hold(locked, head, text, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, text, base=head, by=by, reason=reason))
+
+
+@db_retry.retried
+def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
+    """Append a fact as the last line of a document, or hold it for review like any other change.
+
+    A fact that the document already contains changes nothing. Raises Invalid, LimitExceeded.
+    """
+    text = " ".join(clean_text(fact).split()).removeprefix("- ")
+    if not text or len(text) > MAX_FACT:
+        raise Invalid(f"A fact must have 1 to {MAX_FACT:,} characters.", code="bad_fact")
+    line = f"- {text}"
+    with transaction.atomic():
+        locked = _locked(document)
+        head = locked.head
+        before = head.content if head else ""
+        known = {normal_form(one.text) for one in fact_lines(before)}
+        if {normal_form(one.text) for one in fact_lines(line)} <= known:
+            return Written()
+        after = _cleaned(f"{before.rstrip()}\n{_gap(before)}{line}\n" if before.strip() else f"# Memory\n\n{line}\n")
+        flags = judge(locked, before, after)
+        if flags:
+            return Written(held=_hold(locked, head, after, flags, by, "; ".join(flags)))
+        return Written(revision=revise_document(locked, after, base=head, by=by, reason=f"added by {by.actor.name}"))
+
+
+def _gap(before: str) -> str:
+    """Return an empty line unless the document ends with a list item."""
+    return "" if before.rstrip().rpartition("\n")[2].lstrip().startswith(("-", "*", "+")) else "\n"
 
 
 @db_retry.retried

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.editing import NAMES, start_document
+from knowledge_app.services.documents.editing import find_or_start_document
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.documents.proposals import propose_text, write_text
+from knowledge_app.services.documents.proposals import Written, append_fact, propose_text, write_text
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
 from memoryhub.find_by_name import find_document
@@ -60,13 +60,19 @@ def write_document(
     ``status``: written, unchanged, or held (waiting for review). Raises NotFound, StaleBase, LimitExceeded.
     """
     require(caller, "edit")
-    document = _document(caller, name)
+    document = find_or_start_document(caller.workspace, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"written by {caller.actor.name}"
     written = write_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
-    if written.held:
-        return {"name": name, "status": "held", "revision": base, "proposal": proposal_document(written.held)}
-    number = written.revision.number if written.revision else base
-    return {"name": name, "status": "written" if written.revision else "unchanged", "revision": number}
+    return _written(name, written, base)
+
+
+def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document:
+    """Append one fact to a document. Returns what ``write_document`` returns. Raises NotFound, Invalid."""
+    require(caller, "append")
+    document = find_or_start_document(caller.workspace, name)
+    written = append_fact(document, fact, by=By(caller.actor, now))
+    head = MemoryRevision.objects.filter(document=document).aggregate(latest=Max("number"))["latest"]
+    return _written(name, written, head or 0)
 
 
 def propose_document(
@@ -74,7 +80,7 @@ def propose_document(
 ) -> Document:
     """Add a document's new text to the review inbox. Raises NotFound, Conflict."""
     require(caller, "append")
-    document = _document(caller, name)
+    document = find_or_start_document(caller.workspace, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"proposed by {caller.actor.name}"
     change = propose_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
     return proposal_document(change)
@@ -146,14 +152,11 @@ def _changes(caller: Caller) -> QuerySet[HeldChange]:
     return HeldChange.objects.filter(workspace=caller.workspace).select_related("document", "base")
 
 
-def _document(caller: Caller, name: str) -> MemoryDocument:
-    """Return the document of this name; one of the standard names is created if missing. Raises NotFound."""
-    known = MemoryDocument.objects.filter(workspace=caller.workspace, name=name).first()
-    if known is not None:
-        return known
-    if name not in NAMES:
-        raise NotFound(f"There is no document {name}. New documents can be named {', '.join(NAMES)}.")
-    return start_document(caller.workspace, name)
+def _written(name: str, written: Written, base: int) -> Document:
+    if written.held:
+        return {"name": name, "status": "held", "revision": base, "proposal": proposal_document(written.held)}
+    number = written.revision.number if written.revision else base
+    return {"name": name, "status": "written" if written.revision else "unchanged", "revision": number}
 
 
 def _metadata(document: MemoryDocument, revision: MemoryRevision) -> Document:

@@ -7,7 +7,9 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.services.documents.editing import find_or_start_document
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
+from knowledge_app.services.documents.proposals import append_fact
 from memoryhub.find_by_name import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, show_outcome
@@ -15,11 +17,11 @@ from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "facts")
 EDITS = ("pin", "unpin", "verify", "review")
-ACTIONS = ("list", *EDITS, "recategorise", "withdraw", "undo")
+ACTIONS = ("list", "add", *EDITS, "recategorise", "withdraw", "undo")
 
 
 class Command(JsonCommand):
-    help = "List, pin, verify, categorise or withdraw the facts of a memory document, or set their review date."
+    help = "List, add, pin, verify, categorise or withdraw the facts of a memory document, or set their review date."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -30,8 +32,11 @@ class Command(JsonCommand):
         parser.add_argument("--category", default="", help="for recategorise (default: none)")
         parser.add_argument("--by", type=date.fromisoformat, help="for review: the date, YYYY-MM-DD")
         parser.add_argument("--reason", default="", help="for withdraw")
+        parser.add_argument("--text", default="", help="for add: the fact")
 
     def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
+        if action == "add":
+            return _add(find_or_start_document(find_workspace(workspace), options["document"]), options["text"])
         document = find_document(find_workspace(workspace), options["document"])
         if action == "list":
             living = Fact.objects.filter(document=document, died=None).order_by("line", "id")
@@ -51,6 +56,14 @@ class Command(JsonCommand):
         show_outcome(self, result)
         if "revision" in result:
             self.line(f"revision {result['revision'] or 'unchanged'}")
+        if result.get("held"):
+            self.line(f"held for review: {result['held']}")
+
+
+def _add(document: MemoryDocument, text: str) -> dict[str, Any]:
+    written = append_fact(document, text, by=By(COMMAND, timezone.now()))
+    number = written.revision.number if written.revision else None
+    return {"revision": number, "held": written.held.pk if written.held else None}
 
 
 def _revise(document: MemoryDocument, action: str, ids: list[int], options: dict[str, Any]) -> Revised:
