@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
@@ -30,6 +31,10 @@ POLICY = "; ".join(
 )
 
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+_FIELD_OR_CONTROL = re.compile(
+    rb'<textarea\b.*?</textarea>|\bvalue="[^"]*"|(?P<control>' + _CONTROL.pattern + rb")", re.DOTALL
+)
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -43,6 +48,29 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+def show_control_characters(get_response: GetResponse) -> GetResponse:
+    """Show control characters of stored text as symbols, except in fields, which must keep them."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        is_page = response.headers.get("Content-Type", "").startswith("text/html")
+        if is_page and not response.streaming and _CONTROL.search(response.content):
+            response.content = _FIELD_OR_CONTROL.sub(_symbol, response.content)
+        return response
+
+    return middleware
+
+
+def _symbol(match: re.Match[bytes]) -> bytes:
+    control = match["control"]
+    if not control:
+        return match[0]
+    code = control[-1]
+    if len(control) > 1:
+        return f"\\x{code:02x}".encode()
+    return chr(0x2421 if code == 0x7F else 0x2400 + code).encode()
 
 
 class clean_parameters:  # noqa: N801 (named like a function, as settings list it)

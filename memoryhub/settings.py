@@ -131,6 +131,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.middleware.compress_pages",
     "memoryhub.middleware.content_security_policy",
+    "memoryhub.middleware.show_control_characters",
     "memoryhub.middleware.clean_parameters",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

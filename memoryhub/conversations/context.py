@@ -7,6 +7,7 @@ one by one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,12 @@ ENTRY_LIMIT = 5_000  # entries read at most
 STEPS = 4  # entries are dropped by 1 / STEPS of the budget at once
 # Values of ContextPart.source.
 SUMMARY, SUMMARY_TEXT, KNOWLEDGE = gettext_noop("summary"), gettext_noop("summary text"), gettext_noop("knowledge")
+INDENT = "    "
+_LINE_ENDS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_STARTS = re.compile(
+    r"^(?=\s*===|  calls |\s*(?:user|human|assistant|ai|system|developer|tool|context)(?: \([^\n]*\))?:)",
+    re.MULTILINE | re.IGNORECASE,
+)
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
@@ -173,7 +180,11 @@ def provider_message(entry: Entry) -> dict[str, Any]:
 
 
 def context_text(context: Context) -> str:
-    """Return the context as one text, in the format of AgTerm's getContextForLLM."""
+    """Return the context as one text, in the format of AgTerm's getContextForLLM.
+
+    Further lines of an entry are indented, and so are lines of other texts that look like a heading or a speaker, so
+    that no stored text can start a section or a turn.
+    """
     parts = [part for part in context.parts if part.source in (*DOCUMENT_ORDER, KNOWLEDGE)]
     sections = [_section(part.source.replace(KNOWLEDGE, "Knowledge"), part.message["content"]) for part in parts]
     summaries = [_summary_text(part) for part in context.parts if part.source in (SUMMARY, SUMMARY_TEXT)]
@@ -186,14 +197,22 @@ def context_text(context: Context) -> str:
 
 
 def _section(title: str, content: str) -> str:
-    return f"=== {title} ===\n{content.partition(chr(10))[2].strip()}"
+    return f"=== {title} ===\n{_quoted(content.partition(chr(10))[2].strip())}"
+
+
+def _quoted(text: str) -> str:
+    return _STARTS.sub(INDENT, _LINE_ENDS.sub("\n", text))
+
+
+def _indented(text: str) -> str:
+    return _LINE_ENDS.sub("\n" + INDENT, text)
 
 
 def _summary_text(part: ContextPart) -> str:
     summary = part.summary
     if summary is None or summary.starts_at is None or summary.ends_at is None:
-        return str(part.message["content"])
-    return f"[{summary.starts_at:%Y-%m-%d} - {summary.ends_at:%Y-%m-%d}]\n{summary.content}"
+        return _quoted(str(part.message["content"]))
+    return f"[{summary.starts_at:%Y-%m-%d} - {summary.ends_at:%Y-%m-%d}]\n{_quoted(summary.content)}"
 
 
 def _line(entry: Entry) -> str:
@@ -202,9 +221,11 @@ def _line(entry: Entry) -> str:
         speaker = "Context"
     elif entry.kind == Entry.Kind.TOOL_RESULT:
         speaker = "Tool"
-    label = f"{speaker} ({entry.name})" if entry.name else speaker
+    label = " ".join((f"{speaker} ({entry.name})" if entry.name else speaker).split())
     calls = [f"{call['function']['name']} {call['function']['arguments']}" for call in entry.tool_calls]
-    return "\n".join([f"{label}: {entry.content}".rstrip(), *[f"  calls {call}" for call in calls]])
+    return "\n".join(
+        [f"{label}: {_indented(entry.content)}".rstrip(), *[f"  calls {_indented(call)}" for call in calls]]
+    )
 
 
 def _documents(session: Session) -> list[ContextPart]:
