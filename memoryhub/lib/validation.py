@@ -85,6 +85,11 @@ def is_visible_line(text: str) -> bool:
     return not _LINE_OR_DIRECTION.search(text) and any(unicodedata.category(letter)[0] not in "CZ" for letter in text)
 
 
+def visible_line(text: str) -> str:
+    """Return text with line breaks, control characters and direction overrides as visible escapes."""
+    return _LINE_OR_DIRECTION.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
 def decode_json(text: str) -> Decoded:
     """Parse JSON and make every value storable on both databases.
 

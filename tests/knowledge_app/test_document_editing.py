@@ -242,3 +242,13 @@ def test_a_document_can_be_started_by_hand(workspace, editor):
     editor.post(url("edit-document", document.pk), {"base": 0, "text": "- first\n"})
 
     assert text_of(document) == "- first\n"
+
+
+def test_the_edit_link_of_a_replaced_fact_leads_to_the_current_facts(document, editor):
+    fact = Fact.objects.get(text="likes tea")
+    remove_facts(document, [fact.pk], by=By(PERSON, NOW))
+
+    response = editor.get(url("edit-fact", fact.pk), follow=True)
+
+    assert response.redirect_chain == [(url("facts", document.pk), 302)]
+    assert "This fact has changed or was removed." in response.content.decode()

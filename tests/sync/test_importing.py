@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from knowledge_app.models import KeyValue
+from knowledge_app.models import KeyValue, MemoryDocument
 from memoryhub.jobs.queue import resume_jobs
 from memoryhub.lib.safe_folder import FolderMissing
 from memoryhub.models import Job
@@ -263,3 +263,17 @@ def test_a_byte_order_mark_costs_no_record(tmp_path):
         for one in (first, second)
     ]
     assert sessions[0] == sessions[1]
+
+
+@pytest.mark.parametrize("size", [1_000_001, 5_000_000])
+def test_a_document_over_the_limit_is_rejected_and_the_stored_one_kept(tmp_path, size):
+    folder = tmp_path / "agent"
+    shutil.copytree(SAMPLE, folder)
+    take(folder)
+    before = MemoryDocument.objects.get(name="MEMORY.md").head
+    next(folder.rglob("MEMORY.md")).write_text("- x\n" * (size // 4) + "-")
+
+    problems = [problem for problem in take(folder).tally.problems if problem.file.endswith("MEMORY.md")]
+
+    assert [problem.outcome for problem in problems] == ["rejected"]
+    assert MemoryDocument.objects.get(name="MEMORY.md").head == before

@@ -13,13 +13,14 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
+from memoryhub.lib.layouts.documents import MAX_DOCUMENT_CHARS
 from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.merge import merge_texts
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
-MAX_CHARS = 1_000_000
+MAX_CHARS = MAX_DOCUMENT_CHARS
 _BULLET = re.compile(r"^\s*[-*+]\s+")
 NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
 

@@ -24,6 +24,7 @@ from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.layouts.documents import MAX_DOCUMENT_CHARS
 from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import split_sections
@@ -102,7 +103,7 @@ def _flash_saved(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> 
 @require_POST
 def preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     find_document(request, slug, pk)
-    context = {"preview": render_markdown(request.POST.get("text", "")[:1_000_000])}
+    context = {"preview": render_markdown(request.POST.get("text", "")[:MAX_DOCUMENT_CHARS])}
     return render(request, "documents/edit.html#preview", context)  # always a part of a page
 
 
@@ -149,10 +150,13 @@ def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Reword, categorise or move a fact."""
+    """Reword, categorise or move a fact. If it was replaced since the link was shown, lead to the current facts."""
     workspace = get_workspace(request, slug, role=EDITOR)
     rows = Fact.objects.select_related("document__head")
-    fact: Fact = get_object_or_404(rows, workspace=workspace, pk=pk, died=None)
+    fact: Fact = get_object_or_404(rows, workspace=workspace, pk=pk)
+    if fact.died_id is not None:
+        messages.info(request, gettext("This fact has changed or was removed. These are the current facts."))
+        return redirect("documents:facts", slug, fact.document_id)
     content = fact.document.head.content if fact.document.head else ""
     titles = list(dict.fromkeys(section.title for section in split_sections(content)))
     start_values = {"text": fact.text, "category": fact.category, "section": fact.section}

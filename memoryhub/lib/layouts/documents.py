@@ -21,6 +21,7 @@ _DOTTED = re.compile(r"\n \.$", re.MULTILINE)
 _INDENTED_START = re.compile(r"\A (?= *\[\d{4}-\d\d-\d\d)")
 _BLANK = re.compile(r"\n[^\S\n]*(?=\n)")
 EXCERPT_BYTES = 2000
+MAX_DOCUMENT_CHARS = 1_000_000
 
 
 def unreadable_file(path: str, kind: FileKind, error: UnreadableFile) -> FileRead:
@@ -37,12 +38,17 @@ def empty_file(path: str, kind: FileKind, info: FileInfo) -> FileRead:
 
 
 def read_document(folder: Folder, path: str) -> FileRead:
-    """Read a memory document."""
+    """Read a memory document of up to ``MAX_DOCUMENT_CHARS``."""
     try:
-        raw, info = folder.read_bytes(path)
+        raw, info = folder.read_bytes(path, limit=4 * MAX_DOCUMENT_CHARS)
     except UnreadableFile as error:
         return unreadable_file(path, "document", error)
-    return parse_document(path, raw, info)
+    read = parse_document(path, raw, info)
+    size = sum(len(item.content) for item in read.items if isinstance(item, DocumentRecord))
+    if size > MAX_DOCUMENT_CHARS:
+        what = f"has {size:,} characters; the limit is {MAX_DOCUMENT_CHARS:,}"
+        return FileRead(path, "document", info, problems=[Problem(path, None, what, "not imported", "rejected")])
+    return read
 
 
 def parse_document(path: str, raw: bytes, info: FileInfo | None) -> FileRead:

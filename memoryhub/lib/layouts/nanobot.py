@@ -33,7 +33,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
-from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8
+from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8, visible_line
 
 WORKSPACE_ID = re.compile(r"[0-9a-f]{32}")
 LEFT_BEHIND = "Left over from an upgrade: nanobot no longer lists or opens this file."
@@ -243,7 +243,7 @@ def _key(file: SessionFile, metadata: dict[str, Any]) -> str:
     key = metadata.get("key")
     if isinstance(key, str) and key:
         return key
-    stem = clean_text(file.path.rpartition("/")[2].removesuffix(".jsonl"))
+    stem = visible_line(clean_text(file.path.rpartition("/")[2].removesuffix(".jsonl")))
     return (decoded_key(stem) or stem) if file.is_encoded else stem.replace("_", ":", 1)
 
 

@@ -53,7 +53,7 @@ MASK = "••••••••"
 
 @dataclass(frozen=True)
 class ChangedRow:
-    """A changed row: its page ("" if it was deleted), its label, and its changes as (field, before, after)."""
+    """A changed row: its page ("" if it is gone), its label, and its changes as (field, before, after)."""
 
     url: str
     label: str
@@ -88,7 +88,8 @@ def edit_size(run: Run) -> int:
 
 def _changed_row(run: Run, edited: EditedRow, row: Any) -> ChangedRow:
     page = PAGES.get(edited.table)
-    url = reverse(page, args=[run.workspace.slug, edited.object_id]) if page and row is not None else ""
+    is_live = row is not None and getattr(row, "died_id", None) is None
+    url = reverse(page, args=[run.workspace.slug, edited.object_id]) if page and is_live else ""
     gone = (edited.before or edited.after or {}).get("preview")
     number = gettext("number %(number)s") % {"number": edited.object_id}
     label = str(row) if row is not None else str(gone or number)
