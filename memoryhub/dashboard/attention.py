@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from knowledge_app.models import Concern, HeldChange
+from knowledge_app.services.documents.delivery import undelivered_documents
 from knowledge_app.services.documents.pending_writes import blocking
 from memoryhub.dashboard.attention_items import (
     MAX_ITEMS,
@@ -34,6 +35,7 @@ from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
 LAGS_AFTER = timedelta(minutes=10)  # a followed folder is checked every half minute
+DELIVERED_WITHIN = timedelta(minutes=1)
 WAITS_AFTER = timedelta(minutes=30)
 GROWN_BEFORE = timedelta(hours=1)  # sessions that were over their limits before then were skipped
 SMALLER = (Concern.Kind.CONTRADICTION, Concern.Kind.PERSONAL, Concern.Kind.DUPLICATE, Concern.Kind.STALE)
@@ -42,7 +44,7 @@ FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "unwritten")
 
 
 def attention_items(scope: RoleScope, *, now: datetime) -> list[AttentionItem]:
-    """Return what needs attention in this scope, the most urgent kind first, then the oldest. 14 queries at most."""
+    """Return what needs attention in this scope, the most urgent kind first, then the oldest. 15 queries at most."""
     found: list[AttentionItem] = []
     for find in CURATED:
         found += find(scope.curated, now)
@@ -86,6 +88,24 @@ def _held_text(kind: str, count: int, document: str) -> str:
     else:
         words = ngettext("%(count)d change awaits review.", "%(count)d changes await review.", count)
     return words % {"count": count}
+
+
+def _undelivered(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
+    """Return documents whose text the agent doesn't have yet, unless two-way sync is about to write it."""
+    is_late = Q(head__created_at__lt=now - DELIVERED_WITHIN)
+    is_off = Q(workspace__is_followed=False) | Q(workspace__write_back=False)
+    rows = undelivered_documents(workspaces).filter(is_late | is_off, workspace__unavailable_since=None)
+    rows = rows.filter(Q(workspace__sync_state=None) | Q(workspace__sync_state__unwritten={}))
+    found = []
+    for row in grouped(rows.select_related(None), since=Min("head__created_at"), document=Min("name")):
+        text = ngettext(
+            "The agent still reads the old text of %(document)s.",
+            "The agent still reads the old text of %(count)d documents.",
+            row["n"],
+        ) % {"count": row["n"], "document": row["document"]}
+        url = reverse("sync", args=[row["workspace__slug"]])
+        found.append(attention_item("ahead", row, text, url, count=row["n"], since=row["since"]))
+    return found
 
 
 def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
@@ -280,5 +300,5 @@ def _budget_text(count: int, *, is_automatic: bool) -> str:
     )
 
 
-CURATED: tuple[Finder, ...] = (_held, _runs, _findings, _over_budget)
+CURATED: tuple[Finder, ...] = (_held, _undelivered, _runs, _findings, _over_budget)
 OPERATED: tuple[Finder, ...] = (_folders, _waiting, latest_imports, failed_deliveries)

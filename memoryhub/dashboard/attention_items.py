@@ -20,6 +20,7 @@ LABELS = {  # by kind, the most urgent first
     "parked": gettext_lazy("Run"),
     "order": gettext_lazy("Instruction-like"),
     "approval": gettext_lazy("Run"),
+    "ahead": gettext_lazy("Sync"),
     "import": gettext_lazy("Import"),
     "waiting": gettext_lazy("Run"),
     "failed": gettext_lazy("Run"),

@@ -8,13 +8,15 @@ from typing import Literal
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument
-from knowledge_app.services.documents.pending_writes import file_changes
+from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.outside_edits import ACCEPTED_REASONS, SYNC
+from knowledge_app.services.documents.pending_writes import FILE_PATHS, file_changes
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.text.diff import DiffLine, diff_lines
-from memoryhub.sync.write_back import KNOWLEDGE, PLACES
+from memoryhub.sync.write_back import KNOWLEDGE
 from sessions_app.models import SourceFile, SyncState, Workspace
 
+SHOWN_CHANGES = 10
 Standing = Literal["in_step", "ahead", "held", "missing", "refused"]
 LABELS: dict[Standing, Promise | str] = {
     "in_step": _("in step"),
@@ -43,7 +45,7 @@ class FileStatus:
 
 def written_files(workspace: Workspace) -> list[FileStatus]:
     """Return the files in a workspace's folder that the hub may write, memory documents first. Four queries."""
-    places = PLACES.get(workspace.layout, {}) if workspace.path else {}
+    places = FILE_PATHS.get(workspace.layout, {}) if workspace.path else {}
     if not places:
         return []
     state = SyncState.objects.filter(workspace=workspace).first()
@@ -105,3 +107,11 @@ def first_difference(files: list[FileStatus]) -> tuple[FileStatus, list[DiffLine
             synced = file.document.synced_revision
             return file, diff_lines(synced.content if synced else "", file.document.head.content)
     return None
+
+
+def accepted_changes(workspace: Workspace) -> list[MemoryRevision]:
+    """Return the latest revisions that were accepted from the agent's files."""
+    documents = MemoryDocument.objects.filter(workspace=workspace)
+    rows = MemoryRevision.objects.filter(document__in=documents, author_kind=SYNC.kind, number__gt=1)
+    accepted = rows.filter(reason__in=ACCEPTED_REASONS).select_related("document")
+    return list(accepted.order_by("-id")[:SHOWN_CHANGES])

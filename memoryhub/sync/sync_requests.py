@@ -14,16 +14,23 @@ from memoryhub.lib.errors import Refused
 from memoryhub.models import Job
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
+from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import Actor, By, record
 
 
 @transaction.atomic
-def request_sync(workspace: Workspace, *, by: By) -> Job:
-    """Queue a sync of a workspace that reads every file. Raises Refused."""
+def request_sync(workspace: Workspace, *, by: By, send: bool = False) -> Job:
+    """Queue a sync of a workspace that reads every file. Raises Refused.
+
+    ``send``: also write the hub's newer texts, even if two-way sync is off.
+    """
     if not workspace.path:
         raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
-    job, _ = request_job("sync", workspace, {}, by=by)
-    text = "Sync requested"
+    if send and workspace.layout not in WRITTEN_BACK:
+        message = gettext("The hub never writes into a folder of %(program)s.")
+        raise Refused(message % {"program": workspace.get_layout_display()}, code="cannot_sync")
+    job, _ = request_job("sync", workspace, {"send": True} if send else {}, by=by)
+    text = "Sending to the agent requested" if send else "Sync requested"
     record(by, "workspace.sync_requested", "workspace", workspace.pk, text, workspace=workspace)
     return job
 
@@ -37,5 +44,10 @@ def carry_out_sync(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any
     """Sync a workspace with its agent's folder. The result is stored in its SyncState."""
     if job.workspace is None:
         raise Refused("This job has no workspace.", code="cannot_sync")
-    result = sync_workspace(job.workspace, by=By(Actor("person", job.requested_by), clock()), full=True)
+    result = sync_workspace(
+        job.workspace,
+        by=By(Actor("person", job.requested_by), clock()),
+        full=True,
+        send=bool(job.options.get("send")),
+    )
     return {"added": dict(+result.tally.added), "updated": dict(+result.tally.updated)}

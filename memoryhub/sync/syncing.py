@@ -50,6 +50,7 @@ class SyncResult:
     found: DetectedLayout
     tally: ImportCounts = field(default_factory=ImportCounts)
     written: list[FileWritten] = field(default_factory=list)
+    may_write: bool = False
     lag_seconds: float | None = None
     copies_left: int = 0
 
@@ -58,19 +59,22 @@ class SyncResult:
         return bool(+self.tally.added or +self.tally.updated or any(one.verdict == "written" for one in self.written))
 
 
-def sync_workspace(workspace: Workspace, *, by: By, full: bool = False, wait: bool = True) -> SyncResult:
+def sync_workspace(
+    workspace: Workspace, *, by: By, full: bool = False, wait: bool = True, send: bool = False
+) -> SyncResult:
     """Import what is new in a workspace's folder, then write the hub's newer texts if that is switched on.
 
-    ``full`` reads every file, even one that looks unchanged. Without ``wait``, copies of replaced files that aren't
-    quiet yet are left to the next sync. The result is stored in the workspace's SyncState. Raises Refused,
-    FolderMissing (and marks the workspace as unavailable), Invalid, ImportRefused while the folder is being imported.
+    ``send`` writes them once, even if it isn't. ``full`` reads every file, even one that looks unchanged. Without
+    ``wait``, copies of replaced files that aren't quiet yet are left to the next sync. The result is stored in the
+    workspace's SyncState. Raises Refused, FolderMissing (and marks the workspace as unavailable), Invalid,
+    ImportRefused while the folder is being imported.
     """
     path = Path(workspace.path)
     if not workspace.path or path.is_file():
         raise Refused("Only a folder can be synced, not a file or an archive.", code="cannot_sync")
     try:
         with import_lock(own_path(path), timeout=LOCK_TIMEOUT_SECONDS if wait else 0):
-            result = _sync(workspace, path, by, full=full, wait=wait)
+            result = _sync(workspace, path, by, full=full, wait=wait, send=send)
     except MemoryHubError as error:
         record_failure(workspace, error, started_at=by.at, now=timezone.now(), always=full)
         raise
@@ -78,7 +82,7 @@ def sync_workspace(workspace: Workspace, *, by: By, full: bool = False, wait: bo
     return result
 
 
-def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool) -> SyncResult:
+def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, send: bool) -> SyncResult:
     try:
         with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
             is_export = folder.exists(MANIFEST)  # of a hub, whatever program it is from
@@ -88,7 +92,8 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool) -
             result = SyncResult(workspace, found)
             import_copies(folder, found, workspace, by.at, wait=wait)
             _import_files(folder, result, by, full=full)
-            if workspace.write_back:
+            result.may_write = workspace.write_back or send
+            if result.may_write:
                 result.written = write_files(folder, found, workspace, by=by)
             result.copies_left = import_copies(folder, found, workspace, by.at, wait=wait)
     except FolderMissing:
@@ -203,6 +208,6 @@ def _outcome(result: SyncResult) -> Outcome:
         "written": {"files": len(written)} if written else {},
     }
     unwritten = {one.path: one.why for one in result.written if one.verdict == "refused"}
-    is_compared = result.found.layout == "grip" and result.workspace.write_back
+    is_compared = result.found.layout == "grip" and result.may_write
     mark = knowledge_mark(result.workspace) if is_compared else ""
     return Outcome(counts, result.lag_seconds, unwritten, mark)

@@ -10,6 +10,7 @@ urlpatterns = [
     path("w/<slug:slug>/imports/files/", imports.workspace_files, name="workspace-files"),
     path("w/<slug:slug>/sync/", sync.sync_page, name="sync"),
     path("w/<slug:slug>/sync/switch/", sync.switch, name="switch-sync"),
+    path("w/<slug:slug>/sync/send/", sync.send, name="send-to-agent"),
     path("w/<slug:slug>/sync/now/", sync.sync_now, name="sync-now"),
     path("w/<slug:slug>/imports/again/", imports.import_again, name="import-again"),
     path("w/<slug:slug>/export/", export.export_plan, name="export-workspace"),

@@ -17,6 +17,7 @@ from django.conf import settings
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.outside_edits import import_late_text, keep_bytes
 from knowledge_app.services.documents.pending_writes import (
+    FILE_PATHS,
     bytes_are_kept,
     bytes_of,
     may_write_over,
@@ -36,10 +37,6 @@ from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.sources import find_source, record_source
 
-PLACES = {  # of the documents that a layout's programs read, relative to the workspace
-    "nanobot": {"MEMORY.md": "memory/MEMORY.md", "SOUL.md": "SOUL.md", "USER.md": "USER.md"},
-    "grip": {"MEMORY.md": "memory/MEMORY.md"},
-}
 KNOWLEDGE = "memory/knowledge.json"
 CHANGED = "changed in the meantime; the next sync imports that first"
 KEPT_HASHES = 8
@@ -56,7 +53,7 @@ class FileWritten:
 
 def write_files(folder: Folder, found: DetectedLayout, workspace: Workspace, *, by: By) -> list[FileWritten]:
     """Write the pending files of a workspace's folder; return the result for each."""
-    places = PLACES.get(found.layout, {})
+    places = FILE_PATHS.get(found.layout, {})
     waiting = unwritten_documents().filter(workspace=workspace, name__in=places).order_by("id")
     done = [_write_document(folder, document_path(row, found), workspace, row, by) for row in waiting]
     if found.layout == "grip":
@@ -80,7 +77,7 @@ def document_path(document: MemoryDocument, found: DetectedLayout) -> str:
     """Return the path of a document's file below the folder."""
     if document.synced_revision_id and document.path:
         return document.path
-    return join_path(found.workspace, PLACES[found.layout][document.name])
+    return join_path(found.workspace, FILE_PATHS[found.layout][document.name])
 
 
 def new_bytes(document: MemoryDocument, current: bytes) -> bytes:
@@ -180,7 +177,7 @@ def _copy_importers(
     found: DetectedLayout, workspace: Workspace, now: datetime
 ) -> list[tuple[str, Callable[[bytes], None]]]:
     """Return the files that the hub may have replaced, each with a function that imports a copy's bytes."""
-    names = PLACES.get(found.layout, {})
+    names = FILE_PATHS.get(found.layout, {})
     rows = MemoryDocument.objects.filter(workspace=workspace, name__in=names).order_by("id")
     importers: list[tuple[str, Callable[[bytes], None]]] = []
     for row in rows:

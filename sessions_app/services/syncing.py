@@ -1,4 +1,4 @@
-"""How a workspace is kept in step with its agent's folder: the switches, and what the last syncs came to."""
+"""The switches of a workspace's sync, and the results of its last syncs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import By
 from sessions_app.services.workspaces import save_settings
 
-QUIET_NOTE = timedelta(seconds=15)  # between notes of syncs that changed nothing: SQLite has one writer
+QUIET_NOTE = timedelta(seconds=15)  # between records of syncs that changed nothing: SQLite has one writer
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one sync came to, for its state: counts by word and kind, and what could not be written and why."""
+    """The result of a sync: counts by action and kind, and the paths that can't be written, with the reasons."""
 
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     lag_seconds: float | None = None
@@ -35,26 +35,26 @@ class Outcome:
 
 @transaction.atomic
 def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back: bool | None = None, by: By) -> bool:
-    """Switch following a folder, and writing to it, on or off (None: as it is); tell whether anything changed.
+    """Turn following a folder and writing to it on or off (None: unchanged); return whether anything changed.
 
-    Raises Refused where the workspace has no folder, or one that the hub never writes to.
+    Raises Refused if the workspace has no folder, or one that the hub never writes to.
     """
     if (follow or write_back) and not workspace.path:
         raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
     if (follow or write_back) and Path(workspace.path).is_file():
-        raise Refused(gettext("Only a folder can be kept in step, not a file or an archive."), code="cannot_sync")
+        raise Refused(gettext("Only a folder can be synced, not a file or an archive."), code="cannot_sync")
     if write_back and workspace.layout not in WRITTEN_BACK:
         words = gettext("The hub never writes into a folder of %(program)s.")
         raise Refused(words % {"program": workspace.get_layout_display()}, code="cannot_sync")
-    wishes = {"is_followed": follow, "write_back": write_back}
-    values = {name: wish for name, wish in wishes.items() if wish is not None}
+    switches = {"is_followed": follow, "write_back": write_back}
+    values = {name: is_on for name, is_on in switches.items() if is_on is not None}
     return bool(values and save_settings(workspace, values, by=by))
 
 
 def record_success(
     workspace: Workspace, outcome: Outcome, *, started_at: datetime, now: datetime, always: bool = False
 ) -> None:
-    """Write the result of a sync. One that changed nothing, soon after another, is written only where ``always``."""
+    """Store the result of a sync; one without changes soon after another only if ``always``."""
     state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
     same = (state.unwritten, state.knowledge_mark) == (dict(outcome.unwritten), outcome.knowledge_mark)
     is_fresh = state.succeeded_at is not None and now - state.succeeded_at < QUIET_NOTE
@@ -73,7 +73,7 @@ def record_success(
 def record_failure(
     workspace: Workspace, error: MemoryHubError, *, started_at: datetime, now: datetime, always: bool = False
 ) -> None:
-    """Write that a sync failed; the same failure again, soon after, only where ``always``."""
+    """Store that a sync failed; the same failure soon after only if ``always``."""
     state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
     is_known = state.error_code == error.code and state.failed_at is not None
     if is_known and state.failed_at is not None and now - state.failed_at < QUIET_NOTE and not always:

@@ -121,6 +121,14 @@ def test_the_command_syncs_switches_and_lists_waiting_files(atlas, command):
     assert [one["workspace"] for one in everything["workspaces"]] == ["atlas"]
 
 
+def test_the_command_switches_both_directions(atlas, command):
+    for option, state in (("--two-way", True), ("--no-two-way", False)):
+        command("sync", "atlas", option)
+
+        status = command("sync", "atlas", "--status")
+        assert (status["two_way"], status["follow"], status["write_back"]) == (state, state, state)
+
+
 def test_the_command_reports_a_missing_folder(atlas, command):
     Path(atlas.path).rename(Path(atlas.path).with_name("elsewhere"))
 

@@ -23,6 +23,8 @@ from sessions_app.services.audit import Actor, By, record
 
 SYNC = Actor("sync", "the agent's file")
 LATE = Actor("sync", "the agent's file, while it was replaced")
+CHANGED, MERGED = "changed in the agent's file", "merged with the hub's own changes"
+ACCEPTED_REASONS = (CHANGED, MERGED)  # of the revisions that accept an agent's change
 LATE_AFTER_WRITE = timedelta(
     minutes=10
 )  # for which an agent may still write a text based on the one the hub replaced
@@ -177,11 +179,11 @@ def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, no
         document.save(update_fields=["synced_revision"])
         return
     if edit.verdict == "take":
-        reason = "changed in the agent's file" if head else "first seen in the agent's file"
+        reason = CHANGED if head else "first seen in the agent's file"
         document.synced_revision = _revise(document, item.content, item.raw, reason, now)
     elif edit.verdict == "merge":
-        document.synced_revision = _store_intermediate(document, item, "changed in the agent's file", now)
-        _revise(document, edit.text, None, "merged with the hub's own changes", now)
+        document.synced_revision = _store_intermediate(document, item, "the agent's file before merging", now)
+        _revise(document, edit.text, None, MERGED, now)
     elif edit.verdict == "hold":
         _hold(document, edit, item, now, base=document.synced_revision)
         return

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
@@ -11,14 +12,17 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.delivery import delivery_of, undelivered_documents
+from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sections
 from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
-from memoryhub.permissions import get_workspace, has_role, log_page_access
-from sessions_app.models import Membership
+from memoryhub.models import Job
+from memoryhub.permissions import EDITOR, OPERATOR, get_workspace, has_role, log_page_access
+from sessions_app.models import Membership, Workspace
 from sessions_app.services.access_log import seen_revision
 
 SHOWN_REVISIONS = 20
@@ -36,6 +40,27 @@ class ShownSection:
     categories: list[str]
 
 
+def delivery_context(request: HttpRequest, document: MemoryDocument) -> dict[str, Any]:
+    """Return the context of ``documents/delivery.html``."""
+    workspace = document.workspace
+    syncs = Job.objects.filter(workspace=workspace, kind=Job.Kind.SYNC, status__in=LIVE)
+    delivery = delivery_of(document)
+    return {
+        "delivery": delivery,
+        "is_sending": delivery is not None and delivery.state == "ahead" and (workspace.is_two_way or syncs.exists()),
+        "may_send": has_role(request.user, workspace, EDITOR if workspace.write_back else OPERATOR),
+    }
+
+
+def delivery(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Tell an open page whether the agent's file has the document's text."""
+    workspace = get_workspace(request, slug)
+    rows = MemoryDocument.objects.select_related("head", "workspace")
+    found = get_object_or_404(rows, workspace=workspace, pk=pk)
+    context = {"workspace": workspace, "document": found} | delivery_context(request, found)
+    return render(request, "documents/delivery.html", context)
+
+
 def documents(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     rows = (
@@ -51,6 +76,9 @@ def documents(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "workspace": workspace,
         "documents": list(rows),
+        "undelivered": set(
+            undelivered_documents(Workspace.objects.filter(pk=workspace.pk)).values_list("pk", flat=True)
+        ),
         "held": list(held.select_related("document").order_by("-id")),
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
     }
@@ -59,7 +87,8 @@ def documents(request: HttpRequest, slug: str) -> HttpResponse:
 
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
+    rows = MemoryDocument.objects.select_related("head", "workspace")
+    found = get_object_or_404(rows, workspace=workspace, pk=pk)
     shown: MemoryRevision | None = found.head
     if as_of := _day(request.GET.get("as_of", "")):
         shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
@@ -90,6 +119,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
     }
+    context |= delivery_context(request, found)
     return render_page(request, "documents/document.html", context, fragment="document")
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from knowledge_app.services.rows.undoable_edits import edit_rows
+from memoryhub.documents.views.documents import delivery_context
 from memoryhub.documents.views.editing import find_document
 from memoryhub.edit_responses import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
@@ -58,6 +59,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "may_edit": has_role(request.user, document.workspace, EDITOR),
         "today": timezone.localdate(),
     }
+    context |= delivery_context(request, document)
     return render_page(request, "documents/facts.html", context, fragment="facts")
 
 

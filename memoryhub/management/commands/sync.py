@@ -37,6 +37,9 @@ class Command(JsonCommand):
         parser.add_argument("--full", action="store_true", help="read every file, even if it looks unchanged")
         parser.add_argument("--status", action="store_true", help="only show the state of each file")
         parser.add_argument(
+            "--two-way", action=BooleanOptionalAction, help="sync in both directions from now on, by the worker"
+        )
+        parser.add_argument(
             "--follow", action=BooleanOptionalAction, help="let the worker follow the folder from now on"
         )
         parser.add_argument(
@@ -50,12 +53,15 @@ class Command(JsonCommand):
         watch: bool,
         full: bool,
         status: bool,
+        two_way: bool | None,
         follow: bool | None,
         write_back: bool | None,
         json: bool,
         **_options: Any,
     ) -> dict[str, Any]:
         chosen = [find_workspace(name) for name in workspaces]
+        if two_way is not None:
+            follow, write_back = two_way, two_way
         for workspace in chosen:
             switch_sync(workspace, follow=follow, write_back=write_back, by=By(COMMAND, timezone.now()))
             self._show_switches(workspace, follow=follow, write_back=write_back, as_json=json)
@@ -148,6 +154,8 @@ def _status(workspace: Workspace) -> dict[str, Any]:
     return {
         "workspace": workspace.slug,
         "path": workspace.path,
+        "two_way": workspace.is_two_way,
+        "agent_changes": workspace.agent_changes,
         "follow": workspace.is_followed,
         "write_back": workspace.write_back,
         "unavailable_since": workspace.unavailable_since,

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
-from memoryhub.permissions import OPERATOR, by_person, get_workspace, has_role
-from memoryhub.sync.status import first_difference, written_files
+from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role
+from memoryhub.sync.status import accepted_changes, first_difference, written_files
 from memoryhub.sync.sync_requests import is_requested, request_sync
 from sessions_app.models import SyncState
 from sessions_app.models.workspaces import WRITTEN_BACK
@@ -32,8 +32,11 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
         "state": state,
         "is_requested": is_requested(workspace),
         "files": files,
+        "is_on": workspace.is_two_way or (workspace.is_followed and workspace.layout not in WRITTEN_BACK),
+        "policy": workspace.get_agent_changes_display(),
         "waiting_count": sum(file.standing == "ahead" for file in files),
         "held": [file for file in files if file.held],
+        "accepted": accepted_changes(workspace),
         "difference": first_difference(files),
         "page": keyset_page(read_only, order=("path", "id"), params=request.GET, size=100),
         "may_operate": bool(workspace.path) and has_role(request.user, workspace, OPERATOR),
@@ -44,9 +47,13 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def switch(request: HttpRequest, slug: str) -> HttpResponse:
-    """Switch following or writing back on or off, whichever the form names."""
+    """Switch two-way sync on or off, or one of its directions, whichever the form names."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     switches = {name: request.POST[name] == "on" for name in ("follow", "write_back") if name in request.POST}
+    if "two_way" in request.POST:
+        is_on = request.POST["two_way"] == "on"
+        can_write = workspace.layout in WRITTEN_BACK or not is_on
+        switches = {"follow": is_on} | ({"write_back": is_on} if can_write else {})
     try:
         switch_sync(workspace, **switches, by=by_person(request))
     except MemoryHubError as error:
@@ -62,3 +69,17 @@ def sync_now(request: HttpRequest, slug: str) -> HttpResponse:
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("sync", slug)
+
+
+@require_POST
+def send(request: HttpRequest, slug: str) -> HttpResponse:
+    """Write the hub's newer texts to the agent's files; an operator may do so even if two-way sync is off."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    if not workspace.write_back:
+        workspace = get_workspace(request, slug, role=OPERATOR)
+    try:
+        request_sync(workspace, by=by_person(request), send=True)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    document = parse_int(request.POST.get("document"), digits=18)
+    return redirect("documents:document", slug, document) if document else redirect("sync", slug)

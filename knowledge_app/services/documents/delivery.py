@@ -1,0 +1,49 @@
+"""Tell whether the agent's file has a document's current text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from django.db.models import Q, QuerySet
+
+from knowledge_app.models import MemoryDocument
+from knowledge_app.services.documents.pending_writes import FILE_PATHS, blocking, unwritten_documents
+from sessions_app.models import SyncState, Workspace
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The state of a document's file. ``at``: when the hub wrote it. ``why``: the reason why it can't be written."""
+
+    state: Literal["ahead", "refused", "delivered"]
+    at: datetime | None = None
+    why: str = ""
+
+
+def delivery_of(document: MemoryDocument) -> Delivery | None:
+    """Return the delivery of a document's text.
+
+    None if the hub never writes the document, if the text comes from the file, or if a held change blocks the file.
+    """
+    workspace, head = document.workspace, document.head
+    if head is None or not workspace.path or document.name not in FILE_PATHS.get(workspace.layout, {}):
+        return None
+    if document.head_id == document.synced_revision_id:
+        is_written = document.written_at is not None and document.written_at >= head.created_at
+        return Delivery("delivered", document.written_at) if is_written else None
+    if blocking().filter(document=document).exists():
+        return None
+    state = SyncState.objects.filter(workspace=workspace).first()
+    why = state.unwritten.get(document.path, "") if state else ""
+    return Delivery("refused", why=why) if why else Delivery("ahead")
+
+
+def undelivered_documents(workspaces: QuerySet[Workspace]) -> QuerySet[MemoryDocument]:
+    """Return the documents whose files have older text and could be written."""
+    written = Q()
+    for layout, paths in FILE_PATHS.items():
+        written |= Q(workspace__layout=layout, name__in=paths)
+    documents = unwritten_documents().filter(written, workspace__in=workspaces.values("pk"))
+    return documents.exclude(workspace__path="")
