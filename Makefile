@@ -69,6 +69,7 @@ bench: dev
 	$(BIN)python bench/search.py
 	$(BIN)python bench/interfaces.py
 	$(BIN)python bench/pages.py
+	$(BIN)python bench/origins.py
 
 contract: dev
 	$(BIN)python bench/api_contract.py

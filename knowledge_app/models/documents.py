@@ -80,6 +80,7 @@ class Fact(models.Model):
     pinned = models.BooleanField(default=False)
     last_verified_at = models.DateTimeField(null=True, blank=True)
     review_by = models.DateField(null=True, blank=True)
+    origins_checked_at = models.DateTimeField(null=True, blank=True)
     born = models.ForeignKey(MemoryRevision, on_delete=models.CASCADE, related_name="facts_born")
     died = models.ForeignKey(
         MemoryRevision, null=True, blank=True, on_delete=models.CASCADE, related_name="facts_died"
@@ -96,16 +97,41 @@ class Fact(models.Model):
 
 
 class FactSource(models.Model):
-    """The source of a fact: a run, and the entry if known."""
+    """An origin of a fact: a run, history entry or message, and what connects it with the fact.
+
+    ``learned``: a run of the hub added the fact; its ``entry`` shares most words. ``written_by``: a tool call of
+    ``entry`` contains the exact text. ``recorded_with``: the agent's run or history entry of the same time.
+    ``probably_from``: ``entry`` matches in a search; ``score`` is the part of the fact's words that it covers, by
+    weight, up to 1.
+    """
+
+    class Kind(models.TextChoices):
+        LEARNED = "learned", _("Learned")
+        WRITTEN_BY = "written_by", _("Written by")
+        RECORDED_WITH = "recorded_with", _("Recorded with")
+        PROBABLY_FROM = "probably_from", _("Probably from")
 
     fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="sources")
+    kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.LEARNED)
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
     entry = models.ForeignKey(Entry, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    history_entry = models.ForeignKey(
+        "HistoryEntry", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    score = models.FloatField(null=True, blank=True)
 
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(run__isnull=False) | Q(entry__isnull=False), name="fact_source_names_one"
+                condition=Q(run__isnull=False) | Q(entry__isnull=False) | Q(history_entry__isnull=False),
+                name="fact_source_names_one",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="learned", score=None)
+                | Q(kind="written_by", entry__isnull=False, score=None)
+                | Q(kind="recorded_with", entry=None, score=None)
+                | Q(kind="probably_from", entry__isnull=False, score__isnull=False, score__gt=0, score__lte=1),
+                name="fact_source_kind_fits",
             ),
         ]
 

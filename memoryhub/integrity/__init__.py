@@ -34,6 +34,7 @@ CHECKS: dict[str, Check] = {
     "revisions.hash": documents.check_hashes,
     "documents.head": documents.check_heads,
     "facts.in_step": documents.check_facts,
+    "facts.origins": documents.check_origins,
     "held.bases": documents.check_held,
     "history.positions": documents.check_history,
     "knowledge.identity": curation.check_identities,

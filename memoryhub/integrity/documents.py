@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q
+from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
-from knowledge_app.models import Fact, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import content_hash
 from memoryhub.lib.text.facts import FactLine, fact_lines
-from sessions_app.models import AuditRecord
+from sessions_app.models import AuditRecord, Entry
 
 Finding = tuple[str, str]
 
@@ -63,6 +63,30 @@ def _differing_facts() -> Iterator[Finding]:
         kept = [FactLine(*row) for row in living.values_list("section", "category", "text", "line")]
         if kept != fact_lines(document.head.content if document.head else ""):
             yield "its facts are not the bullets of its text", f"document {document.pk}"
+
+
+def check_origins() -> tuple[int, Iterable[Finding]]:
+    """Each origin of a fact fits its kind and belongs to the fact's workspace."""
+    kinds, links = FactSource.Kind, ("run", "entry", "history_entry")
+    foreign = FactSource.objects.filter(pk__in=[])
+    for name in links:
+        others = Q(**{f"{name}__isnull": False}) & ~Q(**{f"{name}__workspace": F("fact__workspace")})
+        foreign = foreign | FactSource.objects.filter(others)
+    found = [("it belongs to another workspace", f"origin {pk}") for pk in _pks(foreign)]
+    has_score = Q(score__gt=0, score__lte=1)
+    fits = (
+        Q(kind=kinds.LEARNED, score=None)
+        | Q(kind=kinds.WRITTEN_BY, entry__kind=Entry.Kind.TOOL_CALL, score=None)
+        | Q(kind=kinds.RECORDED_WITH, entry=None, score=None)
+        | Q(has_score, kind=kinds.PROBABLY_FROM, entry__kind=Entry.Kind.MESSAGE)
+    )
+    unfit = FactSource.objects.exclude(pk__in=FactSource.objects.filter(fits).values("pk"))
+    found += [("it doesn't fit its kind", f"origin {pk}") for pk in _pks(unfit)]
+    return FactSource.objects.count(), found
+
+
+def _pks(rows: QuerySet[FactSource]) -> list[int]:
+    return list(rows.order_by("pk").values_list("pk", flat=True)[:100])
 
 
 def check_held() -> tuple[int, Iterable[Finding]]:

@@ -43,6 +43,7 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
 )
 from memoryhub.lib.safe_folder import Folder, FolderMissing
+from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.archives import extract_archive
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
@@ -54,6 +55,7 @@ from sessions_app.services.workspaces import free_slug
 
 Progress = Callable[[int, int, str], None]  # files done, number of files, current file
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
+MAX_EXPLAINED = 5_000  # facts whose origins an import infers
 PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace")
 
 
@@ -117,6 +119,7 @@ def import_workspace(
             result.cancellation = error.message
         if not dry_run:
             _finish(result, by)
+            infer_origins(workspace, now=by.at, limit=MAX_EXPLAINED)
     return result
 
 

@@ -28,6 +28,7 @@ from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, FolderMissing
+from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.importing import import_lock, import_sentence, import_source_file, own_path, workspace_for
 from memoryhub.sync.write_back import FileWritten, import_copies, write_files
 from sessions_app.models import SourceFile, Workspace
@@ -96,6 +97,8 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, s
             if result.may_write:
                 result.written = write_files(folder, found, workspace, by=by)
             result.copies_left = import_copies(folder, found, workspace, by.at, wait=wait)
+            if +result.tally.added or +result.tally.updated:
+                infer_origins(workspace, now=by.at)
     except FolderMissing:
         Workspace.objects.filter(pk=workspace.pk, unavailable_since=None).update(unavailable_since=by.at)
         raise

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import (
     Fact,
+    FactSource,
     HeldChange,
     HistoryEntry,
     KeyValue,
@@ -165,6 +166,11 @@ def compare_with_another_document() -> None:
     HeldChange.objects.update(document=other)
 
 
+def name_a_message_as_the_writing_call() -> None:
+    message = Entry.objects.filter(kind="message")[0]
+    FactSource.objects.create(fact=Fact.objects.all()[0], entry=message, kind="written_by")
+
+
 def store_short_vector() -> None:
     values = {"kind": "entry", "object_id": 1, "fingerprint": "ollama/tiny/64", "text_hash": ""}
     RowVector.objects.create(workspace=Workspace.objects.get(), vector=b"1234", **values)
@@ -208,6 +214,7 @@ BREAKING: dict[str, Callable[[], None]] = {
     "revisions.hash": rewrite_revision,
     "documents.head": lambda: MemoryDocument.objects.update(head=MemoryRevision.objects.get(number=1)),
     "facts.in_step": lambda: Fact.objects.filter(line=3).update(text="forged"),
+    "facts.origins": name_a_message_as_the_writing_call,
     "held.bases": compare_with_another_document,
     "history.positions": remove_one_history_entry,
     "audit.revisions": forget_audit,

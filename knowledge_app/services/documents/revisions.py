@@ -88,7 +88,7 @@ def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
     lines = fact_lines(revision.content)
     pairs = match_facts([_line(fact) for fact in living], lines)
     moved = [_move(living[old], lines[new]) for new, old in pairs.items() if _line(living[old]) != lines[new]]
-    Fact.objects.bulk_update(moved, ["section", "category", "text", "line"], batch_size=200)
+    Fact.objects.bulk_update(moved, ["section", "category", "text", "line", "origins_checked_at"], batch_size=200)
     survivors = {living[old].pk for old in pairs.values()}
     gone = [fact.pk for fact in living if fact.pk not in survivors]
     for start in range(0, len(gone), 500):
@@ -113,5 +113,7 @@ def _line(fact: Fact) -> FactLine:
 
 
 def _move(fact: Fact, line: FactLine) -> Fact:
+    if fact.text != line.text:
+        fact.origins_checked_at = None  # the new words may have another origin
     fact.section, fact.category, fact.text, fact.line = line.section, line.category, line.text, line.line
     return fact
