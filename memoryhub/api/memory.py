@@ -56,6 +56,15 @@ def list_revisions(request: HttpRequest, name: Name, cursor: Cursor = "", limit:
     return {"items": items, "next": next_cursor}
 
 
+@router.get("/facts/{pk}/why", response=responses.WhyAnswer, auth=READ)
+def explain_fact(request: HttpRequest, pk: RowId) -> Any:
+    """Explain a fact of a document: where it came from, how certain that is, and its revisions.
+
+    Searches return the ids of facts: GET /search?kinds=memory.
+    """
+    return operations.explain_fact(caller_of(request), pk, now=timezone.now())
+
+
 @router.put("/documents/{name}", response={200: responses.WriteAnswer, 202: responses.WriteAnswer}, auth=EDIT)
 def write_document(request: HttpRequest, name: Name, body: requests.DocumentWrite, if_match: IfMatch = None) -> Any:
     """Write a document, based on a revision. 202: the change is held for review.

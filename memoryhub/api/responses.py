@@ -141,6 +141,79 @@ class DocumentAnswer(RevisionAnswer):
     content: str
 
 
+class FactAnswer(Schema):
+    id: int
+    document: str
+    section: str
+    category: str
+    text: str
+    pinned: bool
+    verified_at: datetime | None
+    current: bool
+
+
+class MessageAnswer(Schema):
+    id: int
+    session: str
+    epoch: int
+    position: int
+    kind: str
+    role: str
+    content: str
+    tool_calls: list[dict[str, Any]]
+    at: datetime | None
+
+
+class HistoryOrigin(Schema):
+    id: int
+    content: str
+    at: datetime | None
+
+
+class OriginAnswer(Schema):
+    """``kind``: learned, written_by, recorded_with or probably_from; only the last has a ``score``, up to 1.
+
+    ``around``: the message with the two before and after it.
+    """
+
+    kind: str
+    score: float | None
+    run: int | None
+    history: HistoryOrigin | None
+    message: MessageAnswer | None
+    around: list[MessageAnswer]
+
+
+class FactRevision(Schema):
+    """``action``: added, reworded or removed."""
+
+    action: str
+    revision: int
+    author: str
+    reason: str
+    created_at: datetime
+    text: str
+
+
+class SimilarFact(Schema):
+    id: int
+    document: str
+    text: str
+    similarity: float
+
+
+class WhyAnswer(Schema):
+    """``kind``: person, agent, unknown, or the best origin's. ``certainty``: certain, likely, probable or unknown."""
+
+    fact: FactAnswer
+    kind: str
+    certainty: str
+    origins: list[OriginAnswer]
+    revisions: list[FactRevision]
+    readers: int
+    near_duplicates: list[SimilarFact]
+
+
 class ProposalAnswer(Schema):
     id: int
     document: str

@@ -33,6 +33,7 @@ from memoryhub.client.results import (
     Run,
     Session,
     Value,
+    Why,
     Written,
 )
 from memoryhub.client.transport import (
@@ -166,6 +167,10 @@ class AsyncMemoryHub:
     def revisions(self, name: str) -> AsyncIterator[Revision]:
         """Iterate over the revisions of a document."""
         return self._each(calls.revisions(name))
+
+    async def why(self, fact_id: int) -> Why:
+        """Return where a fact came from."""
+        return await self._send(calls.why(fact_id))
 
     async def write_document(
         self, name: str, content: str, *, base: int, reason: str = "", idempotency_key: str = ""

@@ -30,6 +30,7 @@ from memoryhub.client.results import (
     Run,
     Session,
     Value,
+    Why,
     Written,
 )
 
@@ -175,6 +176,10 @@ def document(name: str, revision: int | None) -> Call[Document]:
 
 def revisions(name: str) -> Call[Page[Revision]]:
     return _list(f"{_document_path(name)}/revisions")
+
+
+def why(fact_id: int) -> Call[Why]:
+    return _get(f"/facts/{fact_id}/why")
 
 
 def write_document(name: str, content: str, base: int, reason: str) -> Call[Written]:

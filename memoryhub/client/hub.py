@@ -32,6 +32,7 @@ from memoryhub.client.results import (
     Run,
     Session,
     Value,
+    Why,
     Written,
 )
 from memoryhub.client.transport import (
@@ -170,6 +171,13 @@ class MemoryHub:
     def revisions(self, name: str) -> Iterator[Revision]:
         """Iterate over the revisions of a document: ``for revision in hub.revisions("MEMORY.md"): ...``."""
         return self._each(calls.revisions(name))
+
+    def why(self, fact_id: int) -> Why:
+        """Return where a fact came from: ``hub.why(7)["origins"]``. Searches return the ids of facts.
+
+        Raises NotFound.
+        """
+        return self._send(calls.why(fact_id))
 
     def write_document(
         self, name: str, content: str, *, base: int, reason: str = "", idempotency_key: str = ""

@@ -83,6 +83,7 @@ PART_OF = {  # subpages
     "documents:edit-fact": "documents:documents",
     "documents:blame": "documents:documents",
     "documents:facts": "documents:documents",
+    "documents:fact": "documents:documents",
     "held-change": "review",
     "knowledge:new-key-value": "knowledge:key-values",
     "knowledge:new-observation": "knowledge:observations",

@@ -1,6 +1,6 @@
 from django.urls import include, path
 
-from memoryhub.documents.views import documents, editing, facts, history, markdown
+from memoryhub.documents.views import documents, editing, fact, facts, history, markdown
 
 workspace_patterns = [
     path("memory/", documents.documents, name="documents"),
@@ -18,6 +18,8 @@ workspace_patterns = [
     path("memory/<int:pk>/facts/curate/", facts.curate, name="curate-facts"),
     path("memory/<int:pk>/restore/<int:number>/", editing.restore, name="restore-revision"),
     path("memory/<int:pk>/undo/<int:number>/", facts.undo, name="undo-revision"),
+    path("memory/facts/<int:pk>/", fact.fact, name="fact"),
+    path("memory/facts/<int:pk>/curate/", fact.curate, name="curate-fact"),
     path("memory/facts/<int:pk>/edit/", editing.edit_fact_line, name="edit-fact"),
     path("memory/facts/<int:pk>/return/", editing.return_fact, name="return-fact"),
     path("history/", history.history, name="history"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -120,6 +121,74 @@ class DocumentText(BaseModel):
     reason: str
     created_at: datetime
     content: str
+
+
+class Fact(BaseModel):
+    id: int
+    document: str
+    section: str
+    category: str
+    text: str
+    pinned: bool
+    verified_at: datetime | None
+    current: bool
+
+
+class Message(BaseModel):
+    id: int
+    session: str
+    epoch: int
+    position: int
+    kind: str
+    role: str
+    content: str
+    tool_calls: list[dict[str, Any]]
+    at: datetime | None
+
+
+class HistoryOrigin(BaseModel):
+    id: int
+    content: str
+    at: datetime | None
+
+
+class Origin(BaseModel):
+    """``kind``: learned, written_by, recorded_with or probably_from; only the last has a ``score``, up to 1."""
+
+    kind: str
+    score: float | None
+    run: int | None
+    history: HistoryOrigin | None
+    message: Message | None
+    around: list[Message]
+
+
+class FactRevision(BaseModel):
+    action: str
+    revision: int
+    author: str
+    reason: str
+    created_at: datetime
+    text: str
+
+
+class SimilarFact(BaseModel):
+    id: int
+    document: str
+    text: str
+    similarity: float
+
+
+class Why(BaseModel):
+    """``certainty``: certain, likely, probable or unknown."""
+
+    fact: Fact
+    kind: str
+    certainty: str
+    origins: list[Origin]
+    revisions: list[FactRevision]
+    readers: int
+    near_duplicates: list[SimilarFact]
 
 
 class Proposal(BaseModel):

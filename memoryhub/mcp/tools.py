@@ -239,6 +239,25 @@ async def memory_fact_add(
     return await answer(context, write)
 
 
+async def memory_why(
+    context: HubContext,
+    fact: Annotated[int, Field(ge=1, lt=2**63, description="The fact's id, from memory_search with kinds: memory.")],
+) -> Annotated[CallToolResult, shapes.Why]:
+    """Explain a fact of a memory document: the messages, tool calls and history that it came from, how certain that
+    is, and its revisions."""
+
+    def read(caller: Caller, now: datetime) -> ToolAnswer:
+        found = shapes.Why(**memory.explain_fact(caller, fact, now=now))
+        lines = [f"{found.fact.text} ({found.certainty}: {found.kind})"]
+        for origin in found.origins:
+            place = f" {origin.message.session} #{origin.message.position}" if origin.message else ""
+            text = origin.message.content if origin.message else origin.history.content if origin.history else ""
+            lines.append(f"{origin.kind}{place}: {text[:MAX_TEXT]}")
+        return "\n".join(lines), found
+
+    return await answer(context, read)
+
+
 async def memory_document_propose(
     context: HubContext,
     name: Name,
@@ -290,6 +309,7 @@ READING: dict[str, Tool] = {
     "Recall": memory_recall,
     "Search the history": history_search,
     "Read a document": memory_document_read,
+    "Explain a fact": memory_why,
 }
 WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Write a value": (memory_write, True),

@@ -106,6 +106,14 @@ def read_transcript(session: Session, *, epoch: int, start: int | None) -> Trans
     return Transcript(_groups(turns, summaries, session), epoch, start, start + len(page), length)
 
 
+def read_turns(entries: Sequence[Entry]) -> list[Turn]:
+    """Return consecutive entries of a session as turns, with the results of their calls. One query."""
+    if not entries:
+        return []
+    session = entries[0].session
+    return _turns(session, entries, _results(session, entries[0].epoch, entries), session.workspace.slug)
+
+
 def _summaries_of(page: Iterable[Entry]) -> Iterable[Summary]:
     return Summary.objects.filter(pk__in={entry.summary_id for entry in page if entry.summary_id})
 

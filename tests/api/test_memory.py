@@ -127,10 +127,20 @@ def test_the_number_of_open_proposals_is_limited(written, monkeypatch):
     assert answers[2].json()["code"] == "too_many_proposals"
 
 
+def test_a_fact_is_explained(written):
+    fact = Fact.objects.order_by("pk")[0]
+
+    why = written("GET", f"/facts/{fact.pk}/why").json()
+
+    assert why["fact"]["text"] == fact.text
+    assert [step["action"] for step in why["revisions"]] == ["added"]
+
+
 @pytest.mark.parametrize(
     ("method", "address", "status"),
     [
         ("GET", "/documents/NONE.md", 404),
+        ("GET", "/facts/999/why", 404),
         ("GET", "/documents/%00", 404),
         ("GET", "/documents/MEMORY.md?revision=9", 404),
         ("GET", "/proposals/99", 404),

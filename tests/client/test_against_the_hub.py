@@ -102,6 +102,8 @@ def test_documents_history_and_knowledge_over_the_client(call):
     assert call("document", "MEMORY.md")["content"] == "# Memory\n\n- One\n"
     assert [row["revision"] for row in call("revisions", "MEMORY.md")] == [1]
     assert [row["name"] for row in call("documents")] == ["MEMORY.md"]
+    [found] = call("search", "one", kinds=["memory"])["results"]
+    assert call("why", found["id"])["fact"]["text"] == "One"
     proposal = call("propose", "MEMORY.md", "# Memory\n\n- One\n- Two\n", base=1, reason="said")
     assert [row["id"] for row in call("proposals")] == [proposal["id"]] == [call("proposal", proposal["id"])["id"]]
 
@@ -155,6 +157,10 @@ def test_sessions_and_runs_over_the_client(call):
         (results.Observation, responses.ObservationAnswer),
         (results.Remembered, responses.RememberedAnswer),
         (results.Recalled, responses.RecallAnswer),
+        (results.Why, responses.WhyAnswer),
+        (results.Origin, responses.OriginAnswer),
+        (results.Fact, responses.FactAnswer),
+        (results.Message, responses.MessageAnswer),
         (results.Value, responses.ValueAnswer),
         (results.Found, responses.SearchAnswer),
         (results.Result, responses.SearchResult),

@@ -73,6 +73,7 @@ def sent(httpserver):
         ("archive_and_clear", (12,), {}, "POST /sessions/12/archive-and-clear", {}),
         ("import_session", ("a.jsonl", "{}"), {}, "POST /sessions/import", {"name": "a.jsonl", "content": "{}"}),
         ("document", ("a b/c.md", 3), {}, "GET /documents/a%20b%2Fc.md?revision=3", None),
+        ("why", (7,), {}, "GET /facts/7/why", None),
         (
             "write_document",
             ("MEMORY.md", "# New"),

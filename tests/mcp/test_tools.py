@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 
-from knowledge_app.models import HeldChange, HistoryEntry, KeyValue, Observation
+from knowledge_app.models import Fact, HeldChange, HistoryEntry, KeyValue, Observation
 from knowledge_app.services.documents.editing import start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import write_text
@@ -39,6 +39,7 @@ READS = {
     "memory_recall": {"query": "foreign keys"},
     "history_search": {"query": "LABEL"},
     "memory_document_read": {"name": "SOUL.md", "revision": 1},
+    "memory_why": {"fact": 1},  # replaced by the id of a fact
 }
 MISTAKES = [  # tool, arguments, start of the result's text
     ("memory_read", {"key": "nothing\0here"}, "no_such_key: atlas has no key"),
@@ -62,6 +63,7 @@ TOLD = {
     "memory_recall": "Lessons:\n- Index foreign keys",
     "history_search": "Looked at the label service",
     "memory_document_read": "Calm and brief.\n",
+    "memory_why": "Ana leads (certain: person)",
 }
 
 
@@ -73,11 +75,13 @@ def with_document(workspace, name="SOUL.md", text="Calm and brief.\n"):
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_every_tool_returns_text_and_structured_values(workspace, mode):
     with_document(workspace)
+    with_document(workspace, "USER.md", "- Ana leads\n")
     open_at(workspace)
+    calls = WRITES | READS | {"memory_why": {"fact": Fact.objects.get().pk}}
 
     async def call_all(client):
         listed = {tool.name for tool in (await client.list_tools()).tools}
-        return listed, {name: await client.call_tool(name, values) for name, values in (WRITES | READS).items()}
+        return listed, {name: await client.call_tool(name, values) for name, values in calls.items()}
 
     listed, results = with_client(token_for(workspace), call_all, mode)
 
@@ -177,12 +181,14 @@ def test_another_workspace_s_data_is_not_found(workspace):
     write_value(other, "theme", "dark", by=By(PERSON, NOW))
     add_note(other, "Looked at the label service", by=By(PERSON, NOW))
     with_document(other)
+    with_document(other, "USER.md", "- Ana leads\n")
+    calls = READS | {"memory_why": {"fact": Fact.objects.get().pk}}
 
     async def look(client):
         with pytest.raises(MCPError, match="not_found"):
             await client.read_resource("memoryhub://documents/SOUL.md")
         resources = (await client.list_resources()).resources
-        return resources, [await client.call_tool(name, values) for name, values in READS.items()]
+        return resources, [await client.call_tool(name, values) for name, values in calls.items()]
 
     resources, results = with_client(token_for(workspace), look)
 
@@ -194,6 +200,7 @@ def test_another_workspace_s_data_is_not_found(workspace):
         "Nothing found.",
         "No entries.",
         "not_found: atlas has no SOUL.md.",
+        f"not_found: atlas has no fact {Fact.objects.get().pk}.",
     ]
 
 

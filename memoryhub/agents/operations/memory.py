@@ -16,7 +16,8 @@ from memoryhub.agents.operations.access_records import record_access
 from memoryhub.find_by_name import find_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
-from sessions_app.services.access_log import seen_revision, seen_rows
+from memoryhub.origins.explanation import explain, explanation_json, find_fact
+from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
@@ -50,6 +51,16 @@ def list_revisions(
     document = find_document(caller.workspace, name)
     rows, next_cursor = rows_after(document.revisions.all(), order=("-number",), cursor=cursor, size=limit)
     return [_metadata(document, row) for row in rows], next_cursor
+
+
+def explain_fact(caller: Caller, pk: int, *, now: datetime) -> Document:
+    """Return where a fact came from, how certain that is, its revisions and near-duplicates. Raises NotFound."""
+    require(caller, "read")
+    explanation = explain(find_fact(caller.workspace, pk))
+    shown = [pk, *(other.pk for other, _ratio in explanation.duplicates)]
+    seen = seen_rows("facts", shown) + seen_entries(explanation.seen_entries)
+    record_access(caller, "facts.read", seen, now)
+    return explanation_json(explanation)
 
 
 def write_document(

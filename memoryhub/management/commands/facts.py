@@ -13,15 +13,17 @@ from knowledge_app.services.documents.proposals import append_fact
 from memoryhub.find_by_name import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, show_outcome
+from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "facts")
+MAX_CHARS = 200  # of an origin's text
 EDITS = ("pin", "unpin", "verify", "review")
-ACTIONS = ("list", "add", *EDITS, "recategorise", "withdraw", "undo")
+ACTIONS = ("list", "why", "add", *EDITS, "recategorise", "withdraw", "undo")
 
 
 class Command(JsonCommand):
-    help = "List, add, pin, verify, categorise or withdraw the facts of a memory document, or set their review date."
+    help = "List, explain, add, pin, verify, categorise or withdraw facts of a document, or set their review date."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -41,6 +43,8 @@ class Command(JsonCommand):
         if action == "list":
             living = Fact.objects.filter(document=document, died=None).order_by("line", "id")
             return {"facts": [_fact(fact) for fact in living]}
+        if action == "why":
+            return {"facts": [explanation_json(explain(find_fact(document.workspace, pk))) for pk in ids]}
         if action in EDITS:
             values = {"review_by": options["by"].isoformat() if options["by"] else ""} if action == "review" else {}
             own = list(Fact.objects.filter(document=document, died=None, pk__in=ids).values_list("pk", flat=True))
@@ -52,12 +56,28 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         for fact in result.get("facts", []):
+            if "origins" in fact:
+                self._show_why(fact)
+                continue
             self.line(f"{fact['id']}. line {fact['line']}{' (pinned)' * fact['pinned']}: {fact['text']}")
         show_outcome(self, result)
         if "revision" in result:
             self.line(f"revision {result['revision'] or 'unchanged'}")
         if result.get("held"):
             self.line(f"held for review: {result['held']}")
+
+    def _show_why(self, why: dict[str, Any]) -> None:
+        fact = why["fact"]
+        self.line(f"{fact['id']}. {fact['text']}")
+        self.line(f"  {why['certainty']}: {why['kind'].replace('_', ' ')}")
+        for origin in why["origins"]:
+            message, history = origin["message"], origin["history"]
+            place = f" {message['session']} #{message['position']}" if message else ""
+            score = f" ({origin['score']:.0%})" if origin["score"] is not None else ""
+            text = " ".join((message or history or {"content": ""})["content"].split())
+            self.line(f"  {origin['kind'].replace('_', ' ')}{place}{score}: {text[:MAX_CHARS]}")
+        for step in why["revisions"]:
+            self.line(f"  revision {step['revision']}: {step['action']} by {step['author']}")
 
 
 def _add(document: MemoryDocument, text: str) -> dict[str, Any]:

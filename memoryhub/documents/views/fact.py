@@ -1,0 +1,63 @@
+"""One fact: where it came from, its revisions, readers and near-duplicates."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from knowledge_app.services.rows.undoable_edits import edit_rows
+from memoryhub.edit_responses import answer_edit
+from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.errors import Invalid, NotFound
+from memoryhub.lib.htmx import render_page
+from memoryhub.origins.explanation import explain, find_fact, turns_of
+from memoryhub.permissions import by_person, get_workspace, has_role, log_page_access
+from sessions_app.models import Membership, Run
+from sessions_app.services.access_log import seen_entries, seen_rows
+
+ACTIONS = ("pin", "unpin", "verify")
+
+
+def fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    try:
+        found = find_fact(workspace, pk)
+    except NotFound as error:
+        raise Http404 from error
+    explanation = explain(found)
+    shown = [pk, *(other.pk for other, _ratio in explanation.duplicates)]
+    log_page_access(
+        request, workspace, "facts.read", seen_rows("facts", shown) + seen_entries(explanation.seen_entries)
+    )
+    context = {
+        "workspace": workspace,
+        "document": found.document,
+        "fact": found,
+        "text": show_invisible(found.text),
+        "explanation": explanation,
+        "origins": turns_of(explanation),
+        "origin_entries": {origin.source.entry_id for origin in explanation.origins},
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
+        "may_forget": has_role(request.user, workspace, Membership.Role.OPERATOR),
+    }
+    return render_page(request, "documents/fact.html", context)
+
+
+@require_POST
+def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Pin, unpin or verify a fact."""
+    workspace = get_workspace(request, slug, role=Membership.Role.EDITOR)
+    action = request.POST.get("action", "")
+    try:
+        find_fact(workspace, pk)
+    except NotFound as error:
+        raise Http404 from error
+
+    def edit() -> tuple[Run, str]:
+        if action not in ACTIONS:
+            raise Invalid(_("Choose an action."), code="nothing_chosen")
+        return edit_rows(workspace, "facts", action, [pk], by=by_person(request)), ""
+
+    return answer_edit(request, slug, reverse("documents:fact", args=[slug, pk]), edit)

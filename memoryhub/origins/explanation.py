@@ -1,0 +1,292 @@
+"""Explain a fact: where it came from, how certain that is, its revisions, readers and near-duplicates. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from django.db.models import Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from knowledge_app.models import Fact, FactSource, MemoryRevision
+from memoryhub.lib.errors import NotFound
+from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, tokens_of
+from memoryhub.models import AccessRecord
+from sessions_app.models import Entry, Workspace
+from sessions_app.services.access_log import accesses_of_fact
+from sessions_app.services.transcript import Turn, read_turns
+
+AROUND = 2  # messages before and after one that a fact came from
+MAX_REVISIONS = 200  # whose texts are compared
+MAX_READERS = 10
+MAX_COMPARED = 2_000  # facts of the workspace, for near-duplicates
+MAX_DUPLICATES = 10
+CERTAINTY: dict[str, str] = {
+    "person": "certain",
+    "agent": "certain",
+    "learned": "certain",
+    "written_by": "certain",
+    "recorded_with": "likely",
+    "probably_from": "probable",
+    "unknown": "unknown",
+}
+KINDS: dict[str, str | Promise] = {
+    "person": _("Added by a person"),
+    "agent": _("Added by an agent"),
+    "learned": _("Learned in a consolidation"),
+    "written_by": _("Written by a tool call"),
+    "recorded_with": _("Recorded at the same time"),
+    "probably_from": _("Probably from a message"),
+    "unknown": _("Origin unknown"),
+}
+CERTAINTIES: dict[str, str | Promise] = {
+    "certain": _("Certain"),
+    "likely": _("Likely"),
+    "probable": _("Probable"),
+    "unknown": _("Unknown"),
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One origin with the messages around its message, in order."""
+
+    source: FactSource
+    around: list[Entry] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        return str(KINDS[self.source.kind])
+
+    @property
+    def percent(self) -> int:
+        """The score of a probable message in percent."""
+        return round(100 * (self.source.score or 0))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A revision that added, reworded or removed the fact. ``text``: the fact's text from then on."""
+
+    action: str
+    revision: MemoryRevision
+    text: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything known about a fact. ``kind`` and ``certainty``: of its best origin (KINDS, CERTAINTIES)."""
+
+    fact: Fact
+    kind: str
+    certainty: str
+    origins: list[Origin]
+    steps: list[Step]
+    readers: list[AccessRecord]
+    reader_count: int
+    duplicates: list[tuple[Fact, float]]
+
+    @property
+    def kind_label(self) -> str:
+        return str(KINDS[self.kind])
+
+    @property
+    def certainty_label(self) -> str:
+        return str(CERTAINTIES[self.certainty])
+
+    @property
+    def seen_entries(self) -> list[Entry]:
+        """Every message shown, once."""
+        return list({entry.pk: entry for origin in self.origins for entry in origin.around}.values())
+
+
+def turns_of(explanation: Explanation) -> list[tuple[Origin, list[Turn]]]:
+    """Return each origin with the messages around it as turns.
+
+    A message is shown once: the first of several origins close to each other has the messages around all of them, and
+    the others have none.
+    """
+    shown: set[int] = set()
+    found = []
+    for number, origin in enumerate(explanation.origins):
+        near: dict[int, Entry] = {}
+        if origin.source.entry_id not in shown:
+            near = {entry.pk: entry for entry in origin.around}
+            for other in explanation.origins[number + 1 :]:
+                if other.source.entry_id in near:
+                    near |= {entry.pk: entry for entry in other.around}
+        entries = sorted((near[pk] for pk in near.keys() - shown), key=lambda entry: entry.position)
+        turns = read_turns(entries)
+        results = {call.result.pk for turn in turns for call in turn.calls if call.result}
+        shown |= {turn.entry.pk for turn in turns} | results
+        found.append((origin, turns))
+    return found
+
+
+def find_fact(workspace: Workspace, pk: int) -> Fact:
+    """Return a fact of a workspace, current or removed. Raises NotFound."""
+    rows = Fact.objects.select_related("document__head", "document__workspace", "born", "died")
+    fact = rows.filter(workspace=workspace, pk=pk).first()
+    if fact is None:
+        raise NotFound(f"{workspace.slug} has no fact {pk}.")
+    return fact
+
+
+def explain(fact: Fact) -> Explanation:
+    """Return the explanation of a fact. About ten queries, and the texts of its document's revisions."""
+    order = FactSource.Kind.values
+    rows = fact.sources.select_related("entry__session", "run__session", "history_entry__session")
+    sources = sorted(rows, key=lambda source: (order.index(source.kind), source.pk))  # messages: best first
+    origins = [Origin(source, entries_around(source.entry) if source.entry else []) for source in sources]
+    kind = _kind(fact, sources)
+    died = fact.died.number if fact.died else None
+    accesses = accesses_of_fact(fact.pk, fact.document_id, born=fact.born.number, died=died)
+    accesses = accesses.filter(workspace=fact.workspace_id)
+    return Explanation(
+        fact=fact,
+        kind=kind,
+        certainty=CERTAINTY[kind],
+        origins=origins,
+        steps=steps_of(fact),
+        readers=list(accesses.order_by("-id")[:MAX_READERS]),
+        reader_count=accesses.count(),
+        duplicates=near_duplicates(fact),
+    )
+
+
+def _kind(fact: Fact, sources: Sequence[FactSource]) -> str:
+    if fact.born.author_kind in ("person", "command"):
+        return "person"
+    if fact.born.author_kind == "agent" and not sources:
+        return "agent"
+    return str(sources[0].kind) if sources else "unknown"
+
+
+def entries_around(entry: Entry) -> list[Entry]:
+    """Return a message with the two before and after it in its session."""
+    near = Q(position__gte=max(0, entry.position - AROUND), position__lte=entry.position + AROUND)
+    rows = Entry.objects.filter(near, session=entry.session_id, epoch=entry.epoch).select_related(
+        "session__workspace"
+    )
+    return list(rows.order_by("position"))
+
+
+def steps_of(fact: Fact) -> list[Step]:
+    """Return the revisions that added, reworded or removed a fact, oldest first.
+
+    The texts of the latest 200 revisions are followed back from the fact's last text, line by line.
+    """
+    last = fact.died.number - 1 if fact.died else None
+    numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
+    revisions = list(fact.document.revisions.filter(numbers).order_by("-number")[:MAX_REVISIONS])
+    text, steps = fact.text, []
+    for newer, older in pairwise(revisions):
+        earlier = _text_before(text, newer.content, older.content)
+        if earlier is None:
+            break
+        if earlier != text:
+            steps.append(Step("reworded", newer, text))
+            text = earlier
+    steps.append(Step("added", fact.born, text))
+    steps.reverse()
+    return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps
+
+
+def _text_before(text: str, newer: str, older: str) -> str | None:
+    """Return the text of a fact in the revision before, or None if the newer one added it."""
+    if text in newer and text in older and text in {line.text for line in fact_lines(older)}:
+        return text
+    before: list[FactLine] = fact_lines(older)
+    after = fact_lines(newer)
+    here = next((number for number, line in enumerate(after) if line.text == text), None)
+    if here is None:
+        return text
+    match = match_facts(before, after).get(here)
+    return before[match].text if match is not None else None
+
+
+def near_duplicates(fact: Fact) -> list[tuple[Fact, float]]:
+    """Return current facts of the workspace that are similar to a fact, most similar first."""
+    rows = Fact.objects.filter(workspace=fact.workspace_id, died=None).exclude(pk=fact.pk).select_related("document")
+    mine = tokens_of(fact.text)
+    found = []
+    for other in rows.order_by("-id")[:MAX_COMPARED]:
+        theirs = tokens_of(other.text)
+        ratio = len(mine & theirs) / len(mine | theirs) if mine or theirs else 0.0
+        if ratio >= DEFAULT_THRESHOLD:
+            found.append((other, ratio))
+    return sorted(found, key=lambda one: (-one[1], one[0].pk))[:MAX_DUPLICATES]
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as JSON, for the command, REST and MCP."""
+    fact = explanation.fact
+    return {
+        "fact": {
+            "id": fact.pk,
+            "document": fact.document.name,
+            "section": fact.section,
+            "category": fact.category,
+            "text": fact.text,
+            "pinned": fact.pinned,
+            "verified_at": fact.last_verified_at,
+            "current": fact.died_id is None,
+        },
+        "kind": explanation.kind,
+        "certainty": explanation.certainty,
+        "origins": [_origin_json(origin) for origin in explanation.origins],
+        "revisions": [
+            {
+                "action": step.action,
+                "revision": step.revision.number,
+                "author": step.revision.author_name,
+                "reason": step.revision.reason,
+                "created_at": step.revision.created_at,
+                "text": step.text,
+            }
+            for step in explanation.steps
+        ],
+        "readers": explanation.reader_count,
+        "near_duplicates": [
+            {"id": other.pk, "document": other.document.name, "text": other.text, "similarity": round(ratio, 4)}
+            for other, ratio in explanation.duplicates
+        ],
+    }
+
+
+def _origin_json(origin: Origin) -> dict[str, Any]:
+    source = origin.source
+    history = source.history_entry
+    return {
+        "kind": source.kind,
+        "score": source.score,
+        "run": source.run_id,
+        "history": {"id": history.pk, "content": history.content, "at": _time(history.occurred_at)}
+        if history
+        else None,
+        "message": _message_json(source.entry) if source.entry else None,
+        "around": [_message_json(entry) for entry in origin.around],
+    }
+
+
+def _message_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.pk,
+        "session": entry.session.key,
+        "epoch": entry.epoch,
+        "position": entry.position,
+        "kind": entry.kind,
+        "role": entry.role,
+        "content": entry.content,
+        "tool_calls": entry.tool_calls,
+        "at": _time(entry.occurred_at),
+    }
+
+
+def _time(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
