@@ -22,11 +22,13 @@ from memoryhub.accounts.attempt_limits import (
     delete_expired_attempts,
     is_known_browser,
 )
-from memoryhub.accounts.sign_ins import delete_ended, record_visit
+from memoryhub.accounts.sign_ins import change_password, delete_ended, record_visit
 from memoryhub.accounts.user_agents import browser_label
 from memoryhub.models import FailedAttempts, Invitation, SignIn
 from sessions_app.models import AuditRecord
+from sessions_app.services.audit import By
 from tests.accounts.test_people_pages import PASSWORD
+from tests.hub import PERSON
 
 pytestmark = pytest.mark.django_db
 NEW = "an even calmer sea 43"
@@ -147,6 +149,25 @@ def test_changing_the_password_signs_out_other_browsers(vera):
     record = AuditRecord.objects.get()
     assert (record.action, record.actor_name) == ("account.password_changed", "vera")
     assert NEW not in f"{vars(record)}"
+
+
+def test_changing_the_password_deletes_other_sessions(vera):
+    here, _elsewhere = browser(), browser(CHROME)
+    key = here.session.session_key
+
+    change_password(vera, NEW, keep=key, by=By(PERSON, timezone.now()))
+
+    assert [one.session_key for one in LoginSession.objects.all()] == [key]
+    assert [one.session_key for one in SignIn.objects.all()] == [key]
+
+
+def test_a_session_is_listed_for_its_current_user_only(vera):
+    key = browser().session.session_key
+    other = User.objects.create_user("edda")
+
+    record_visit(other.pk, key, browser=FIREFOX, address="192.0.2.9", now=timezone.now())
+
+    assert list(SignIn.objects.values_list("user", "session_key")) == [(other.pk, key)]
 
 
 def test_changing_the_password_needs_the_old_one_and_is_rate_limited(vera):

@@ -43,3 +43,10 @@ def test_a_setup_link_expires(settings):
     with raises_code("setup_link_invalid"):
         create(token, now=NOW + timedelta(minutes=5))
     assert not is_valid("another", NOW)
+
+
+def test_a_new_setup_link_replaces_earlier_ones():
+    first, second = issue_setup_token(NOW), issue_setup_token(NOW)
+
+    assert not is_valid(first, NOW)
+    assert is_valid(second, NOW)

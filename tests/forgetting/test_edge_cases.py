@@ -24,7 +24,7 @@ from sessions_app.models import AuditRecord, DeletedSession, Entry, ImportProble
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import LeaseLost, claim_run, finish_run, request_run
-from tests.hub import NOW, PERSON, add, open_at
+from tests.hub import NOW, PERSON, add, open_at, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -150,6 +150,26 @@ def nanobot(tmp_path, name="cli_anna weber", said="hello", history="", memory=""
     (tmp_path / "memory" / "HISTORY.md").write_text(history)
     (tmp_path / "memory" / "MEMORY.md").write_text(memory)
     return tmp_path
+
+
+def test_a_running_run_is_cancelled_if_another_one_is_queued(workspace):
+    session = open_at(workspace)
+    add(session, [{"role": "user", "content": "zorro was here"}])
+    running, _ = request_run(session, "compression", options={}, by=BY)
+    claim_run(running.pk, owner="worker", now=NOW)
+    queued, _ = request_run(session, "compression", options={}, by=BY)
+
+    forget(workspace, "phrase", "zorro")
+
+    assert dict(Run.objects.values_list("pk", "status")) == {running.pk: "cancelled", queued.pk: "queued"}
+
+
+def test_forgetting_a_source_needs_a_source(workspace):
+    open_at(workspace, "cli:a")
+
+    with raises_code("nothing_to_forget"):
+        forget(workspace, "source", " ")
+    assert Session.objects.exists()
 
 
 @pytest.mark.parametrize("kind", ["phrase", "session"])
