@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from filelock import FileLock, Timeout
 
+from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import import_history
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.rows.importing import (
@@ -224,6 +225,8 @@ def _name_of(path: Path) -> str:
 
 def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
     """Import the items of one source file and record the file, in one transaction."""
+    if _was_always_empty(workspace, read):  # such as the journal of a new nanobot
+        read = replace(read, problems=[], is_empty=False)
     if dry_run:
         allowed = without_forgotten(workspace, read)
         tally = ImportCounts(problems=list(allowed.problems))
@@ -243,6 +246,16 @@ def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, d
         if shown != read.path:
             SourceFile.objects.filter(pk=row.pk).update(path=shown)
     return tally
+
+
+def _was_always_empty(workspace: Workspace, read: FileRead) -> bool:
+    """Tell whether a file is empty and nothing was ever imported from it."""
+    if not read.is_empty:
+        return False
+    row = find_source(workspace, read.path)
+    if row is not None and read.kind == "history":
+        return not HistoryEntry.objects.filter(workspace=workspace, source=read.path).exists()
+    return row is None or (row.size == 0 and row.status == SourceFile.Status.READ)
 
 
 def _is_unchanged_since_write(workspace: Workspace, read: FileRead) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from knowledge_app.models import KeyValue, MemoryDocument
+from knowledge_app.models import HistoryEntry, KeyValue, MemoryDocument
 from memoryhub.jobs.queue import resume_jobs
 from memoryhub.lib.safe_folder import FolderMissing
 from memoryhub.models import Job
@@ -277,3 +277,26 @@ def test_a_document_over_the_limit_is_rejected_and_the_stored_one_kept(tmp_path,
 
     assert [problem.outcome for problem in problems] == ["rejected"]
     assert MemoryDocument.objects.get(name="MEMORY.md").head == before
+
+
+def test_an_empty_journal_is_a_problem_only_if_it_had_entries(tmp_path):
+    folder = tmp_path / "nanobot"
+    shutil.copytree(SAMPLE, folder)
+    journal = folder / "workspace" / "memory" / "history.jsonl"
+    (folder / "workspace" / "memory" / "HISTORY.md").unlink()
+    journal.write_text("")
+
+    def journal_problems(day: int) -> list[str]:
+        tally = take(folder, now=NOW + timedelta(days=day)).tally
+        return [problem.what for problem in tally.problems if problem.file.endswith("history.jsonl")]
+
+    assert journal_problems(0) == []
+    SourceFile.objects.filter(path__endswith="history.jsonl").update(status="held")  # as an earlier version did
+    journal.touch()
+    assert journal_problems(1) == []
+    assert SourceFile.objects.get(path__endswith="history.jsonl").status == "read"
+    journal.write_text('{"cursor": 1, "timestamp": "2026-03-01 10:00", "content": "One"}\n')
+    assert journal_problems(2) == []
+    journal.write_text("")
+    assert journal_problems(3) == ["is empty"]
+    assert HistoryEntry.objects.count() == 1
