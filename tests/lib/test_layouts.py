@@ -179,6 +179,44 @@ def test_both_formats_of_grips_tool_calls_are_read(tmp_path):
     assert [source_record(entry) for entry in found.entries] == messages
 
 
+def test_grid_sessions_become_conversations(tmp_path):
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "audit.log").write_text("x")
+    at = "2026-01-02T03:04:0{}Z"
+    place = {"goal": "audit", "step": "list"}
+    events = [
+        {"_type": "header", "id": "s-1", "workflow_name": "Weekly audit", "inputs": {}, "created_at": at.format(0)},
+        {"_type": "event", "seq": 1, "type": "goal_start", "timestamp": at.format(1)} | place,
+        {"_type": "event", "seq": 2, "type": "user", "timestamp": at.format(2), "content": "List the files"} | place,
+        {"_type": "event", "seq": 3, "type": "tool_call", "timestamp": at.format(3), "corr_id": "c1", "tool": "bash",
+         "args": {"cmd": "ls"}},
+        {"_type": "event", "seq": 4, "type": "tool_result", "timestamp": at.format(4), "corr_id": "c1",
+         "tool": "bash", "content": "a.txt"},
+        {"_type": "event", "seq": 5, "type": "assistant", "timestamp": at.format(5), "content": "One file."},
+        {"_type": "footer", "status": "complete"},
+    ]  # fmt: skip
+    lines = [json.dumps(event, separators=(",", ":")) for event in events]
+    (tmp_path / "sessions" / "s-1.jsonl").write_text("\n".join([*lines, "broken"]) + "\n")
+
+    reads = read(tmp_path)
+    found = session(reads, "sessions/s-1.jsonl")
+
+    assert (found.key, found.title, f"{found.updated_at:%S}") == ("s-1", "Weekly audit", "05")
+    assert [(entry.role, entry.content) for entry in found.entries] == [
+        ("user", "List the files"),
+        ("assistant", ""),
+        ("tool", "a.txt"),
+        ("assistant", "One file."),
+    ]
+    assert found.entries[1].tool_calls[0]["function"] == {"name": "bash", "arguments": '{"cmd": "ls"}'}
+    assert found.entries[2].tool_call_id == found.entries[1].tool_calls[0]["id"] == "c1"
+    assert found.entries[0].extra == place | {"source": "audit:list"}
+    outcomes = [problem.outcome for problem in reads["sessions/s-1.jsonl"].problems]
+    assert outcomes == ["rejected", "ignored"]
+    assert reads["logs/audit.log"].problems[0].outcome == "ignored"
+
+
 def test_last_metadata_line_wins(tmp_path):
     sessions = tmp_path / "sessions"
     sessions.mkdir()

@@ -300,3 +300,19 @@ def test_an_empty_journal_is_a_problem_only_if_it_had_entries(tmp_path):
     journal.write_text("")
     assert journal_problems(3) == ["is empty"]
     assert HistoryEntry.objects.count() == 1
+
+
+def test_a_grid_folder_with_sessions_only_is_imported_once(tmp_path):
+    folder = tmp_path / "grid"
+    (folder / "sessions").mkdir(parents=True)
+    file = folder / "sessions" / "s-1.jsonl"
+    file.write_text(
+        '{"_type":"header","id":"s-1","workflow_name":"Audit"}\n{"_type":"event","seq":1,"type":"user","content":"Hi"}\n'
+    )
+    first = take(folder)
+    with file.open("a") as out:
+        out.write('{"_type":"event","seq":2,"type":"assistant","content":"Hello"}\n')
+
+    assert (first.workspace.layout, first.tally.added["entries"]) == ("grid", 1)
+    assert +take(folder).tally.added == {"entries": 1}
+    assert Session.objects.get().key == "s-1"

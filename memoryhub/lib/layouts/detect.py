@@ -7,6 +7,7 @@ from typing import Any
 
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts import grid, hub_folder
+from memoryhub.lib.layouts.grid_sessions import session_files
 from memoryhub.lib.layouts.nanobot import WORKSPACE_ID, join_path
 from memoryhub.lib.layouts.records import DetectedLayout
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
@@ -123,7 +124,11 @@ def _grid(folder: Folder, *, is_certain: bool) -> DetectedLayout | None:
     has_store = any(
         folder.exists(name) for name in ("kv.json", "semantic_graph.json", "observations.bleve/index_meta.json")
     )
-    if is_certain or has_store or grid.observation_exports(folder, "") or grid.observation_lists(folder, ""):
+    has_session = any(
+        _starts_with(folder, path, b'"_type":"header"') for path in session_files(folder, "")[:MAX_PROBED]
+    )
+    has_observations = grid.observation_exports(folder, "") or grid.observation_lists(folder, "")
+    if is_certain or has_store or has_session or has_observations:
         return DetectedLayout("grid", "", "", "")
     return None
 

@@ -9,6 +9,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.documents import unreadable_file
+from memoryhub.lib.layouts.grid_sessions import read_sessions
 from memoryhub.lib.layouts.json_file import open_json
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
@@ -46,6 +47,7 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
         yield _read_export(folder, path, zone)
     for path in observation_lists(folder, parent):
         yield _read_list(folder, path)
+    yield from read_sessions(folder, parent)
     bleve = join_path(parent, "observations.bleve")
     if folder.exists(join_path(bleve, "index_meta.json")):
         yield FileRead(bleve, "other", None, problems=[Problem(bleve, None, BLEVE_NOTE, "skipped", "ignored")])
