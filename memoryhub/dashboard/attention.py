@@ -98,11 +98,13 @@ def _undelivered(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
     rows = rows.filter(Q(workspace__sync_state=None) | Q(workspace__sync_state__unwritten={}))
     found = []
     for row in grouped(rows.select_related(None), since=Min("head__created_at"), document=Min("name")):
-        text = ngettext(
-            "The agent still reads the old text of %(document)s.",
+        several = ngettext(
+            "The agent still reads the old text of %(count)d document.",
             "The agent still reads the old text of %(count)d documents.",
             row["n"],
-        ) % {"count": row["n"], "document": row["document"]}
+        )
+        words = _("The agent still reads the old text of %(document)s.") if row["n"] == 1 else several
+        text = words % {"count": row["n"], "document": row["document"]}
         url = reverse("sync", args=[row["workspace__slug"]])
         found.append(attention_item("ahead", row, text, url, count=row["n"], since=row["since"]))
     return found
