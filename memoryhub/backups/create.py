@@ -36,6 +36,7 @@ from memoryhub.backups.archive import (
 )
 from memoryhub.backups.errors import BackupFailed, BackupUnderWay
 from memoryhub.backups.in_use_lock import database_label
+from memoryhub.backups.schema import check_schema
 
 STAMP = "%Y%m%dT%H%M%SZ"
 MIN_KEY_LENGTH = 12
@@ -93,7 +94,7 @@ def create_backup(
                 _write(part, manifest, files, key)
                 file.unlink()
                 progress("checking")
-                with verified_backup(part, database=database) as (read, _):
+                with verified_backup(part, database=database, is_schema_checked=False) as (read, _):
                     if read != manifest:
                         raise BackupFailed("The backup read back differs from what was written. Check the disk.")
                 part.rename(path)
@@ -115,13 +116,14 @@ def verified_backup(
     database: BaseDatabaseWrapper,
     parent: Path | None = None,
     check_manifest: Callable[[Manifest], None] = lambda _manifest: None,
+    is_schema_checked: bool = True,
 ) -> Iterator[tuple[Manifest, Path]]:
     """Verify a backup, and yield its manifest and the temporary folder with its members.
 
-    Verified are every byte, the MAC (unless it is missing or of another key), the database's integrity,
-    and the rows and hash of every table. For PostgreSQL, the dump is only listed: its rows can be compared after
-    restoring. ``parent``: of the temporary folder. ``check_manifest`` may raise before the database is opened. The
-    caller holds ``backup_lock``. Raises BadBackup, Invalid, BackupFailed.
+    Verified are every byte, the MAC (unless it is missing or of another key), the database's integrity, and the rows
+    and hash of every table; with ``is_schema_checked`` also its schema. For PostgreSQL, the dump is only listed: its
+    rows can be compared after restoring. ``parent``: of the temporary folder. ``check_manifest`` may raise before the
+    database is opened. The caller holds ``backup_lock``. Raises BadBackup, Invalid, BackupFailed.
     """
     if not file.is_file():
         raise BadBackup(f"The file {file} doesn't exist.")
@@ -134,6 +136,8 @@ def verified_backup(
         check_manifest(manifest)
         copy = Path(folder, DATABASES[manifest.vendor])
         if manifest.vendor == "sqlite":
+            if is_schema_checked:
+                check_schema(copy, manifest)
             sqlite.check_copy(copy)
             if sqlite.contents(copy) != manifest.tables:
                 raise BadBackup("The database in the backup doesn't match the manifest.")

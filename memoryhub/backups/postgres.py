@@ -22,6 +22,7 @@ from memoryhub.lib.errors import Busy, Refused
 
 EMPTY = Content(0, hashlib.sha256().hexdigest())
 LOCK_SECONDS = 60  # that a dump waits for a locked table
+_OWN_OBJECTS = re.compile(r"\w+_no_(update|delete|truncate)(\(\))?$|^memoryhub_\w+\(.*\)$")
 _SESSION = """
     SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
     SET LOCAL idle_in_transaction_session_timeout = 0;
@@ -112,10 +113,21 @@ def check_dump(database: BaseDatabaseWrapper, dump: Path, tables: dict[str, Cont
         listed = _run(database, [_program("pg_restore", database, may_be_older=True), "--list", str(dump)])
     except BackupFailed as error:
         raise BadBackup(f"The dump in the backup can't be read: {error.message}") from error
+    _check_objects(listed)
     found = set(re.findall(r"^\d+; \d+ \d+ TABLE DATA \S+ (\S+) ", listed, re.MULTILINE))
     missing = sorted(name for name in set(tables) - found if tables[name] != EMPTY)
     if missing:
         raise BadBackup(f"The dump in the backup lacks the table {missing[0]}.")
+
+
+def _check_objects(listed: str) -> None:
+    """Refuse objects in a dump that the migrations don't create. Raises BadBackup."""
+    kinds = (
+        "TRIGGER|FUNCTION|PROCEDURE|AGGREGATE|VIEW|MATERIALIZED VIEW|RULE|EVENT TRIGGER|FOREIGN TABLE|CAST|OPERATOR"
+    )
+    for kind, name in re.findall(rf"^\d+; \d+ \d+ ({kinds}) \S+ (.*) \S+$", listed, re.MULTILINE):
+        if kind not in ("TRIGGER", "FUNCTION") or not _OWN_OBJECTS.search(name):
+            raise BadBackup(f"The database in the backup has an unknown {kind.lower()}: {name}.")
 
 
 def has_tables(database: BaseDatabaseWrapper) -> bool:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+import tarfile
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
 
 from memoryhub.backups import postgres, sqlite
-from memoryhub.backups.archive import unpack_backup, write_backup_file
+from memoryhub.backups.archive import BadBackup, unpack_backup, write_backup_file
+from memoryhub.backups.schema import check_schema
 from memoryhub.models import SignIn
-from tests.backups.databases import ON_POSTGRES, back_up, contents
+from tests.backups.databases import ON_POSTGRES, back_up, contents, restore
 
 pytestmark = [
     pytest.mark.django_db,
@@ -91,3 +95,59 @@ def test_a_mac_that_cannot_be_verified_is_reported(changes, warning, command, tm
 
 def test_a_new_backup_has_no_warnings(command, tmp_path):
     assert command("backup", "--verify", str(back_up(tmp_path / "out").file))["warnings"] == []
+
+
+FORGED = [
+    "CREATE VIEW spy AS SELECT * FROM auth_user",
+    "CREATE TRIGGER spy AFTER INSERT ON auth_user BEGIN UPDATE auth_user SET is_superuser = 1; END",
+    "DROP TRIGGER sessions_app_entry_no_delete; CREATE TRIGGER sessions_app_entry_no_delete AFTER INSERT ON "
+    "auth_user BEGIN UPDATE auth_user SET is_superuser = 1; END",
+    "ALTER TABLE auth_user ADD COLUMN spy text",
+]
+
+
+def forge(monkeypatch, statements: str) -> None:
+    """Let the next backup contain a changed schema, with a valid manifest."""
+    delete_sessions = sqlite.delete_sessions
+
+    def change(file) -> None:
+        delete_sessions(file)
+        with closing(sqlite3.connect(file)) as copy:
+            copy.executescript(statements)
+
+    monkeypatch.setattr(sqlite, "delete_sessions", change)
+
+
+@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
+@pytest.mark.parametrize("statements", FORGED, ids=["view", "trigger", "changed trigger", "column"])
+def test_an_unknown_schema_is_refused(statements, command, elsewhere, monkeypatch, tmp_path):
+    forge(monkeypatch, statements)
+    created = back_up(tmp_path / "out")
+
+    assert "unknown or changed" in command("backup", "--verify", str(created.file), status=1)["error"]["message"]
+    with pytest.raises(BadBackup):
+        restore(created, elsewhere)
+
+
+@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
+@pytest.mark.parametrize("statements", FORGED[:2], ids=["view", "trigger"])
+def test_unknown_objects_of_an_older_backup_are_refused(statements, monkeypatch, tmp_path):
+    forge(monkeypatch, statements)
+    created = back_up(tmp_path / "out")
+    older = replace(created.manifest, migrations=created.manifest.migrations[:-1])
+    file = tmp_path / "copy.sqlite3"
+    with tarfile.open(created.file) as archive:
+        file.write_bytes(archive.extractfile("database.sqlite3").read())
+
+    with pytest.raises(BadBackup, match="spy"):
+        check_schema(file, older)
+
+
+def test_unknown_objects_of_a_dump_are_refused():
+    known = "12; 1255 16421 FUNCTION public sessions_app_entry_no_delete() memoryhub\n"
+    known += "13; 2620 16422 TRIGGER public sessions_app_entry sessions_app_entry_no_delete memoryhub\n"
+    postgres._check_objects(known)
+
+    for line in ("14; 1259 16423 VIEW public spy memoryhub", "15; 2620 16424 TRIGGER public auth_user spy memoryhub"):
+        with pytest.raises(BadBackup, match="spy"):
+            postgres._check_objects(known + line)
