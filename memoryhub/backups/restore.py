@@ -22,7 +22,7 @@ from memoryhub.backups.create import STAMP, WORK, backup_lock, key_check, key_fi
 from memoryhub.backups.in_use_lock import database_label, exclusive_database
 from memoryhub.backups.revocations import Revocations, apply_revocations, read_revocations
 from memoryhub.lib.errors import Refused
-from memoryhub.lib.migrations import OLDEST, is_too_old, known_migrations, pending_migrations
+from memoryhub.lib.migrations import OLDEST, is_too_old, pending_migrations, unknown_migrations
 from sessions_app.models import Workspace
 
 WORDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
@@ -135,7 +135,7 @@ def _check_compatible(database: BaseDatabaseWrapper, manifest: Manifest) -> None
             code="restore_refused",
         )
     applied = set(manifest.migrations)
-    if unknown := sorted(applied - known_migrations()):
+    if unknown := unknown_migrations(applied):
         raise Refused(
             f"The backup was created by a newer MemoryHub ({manifest.hub}) with an unknown migration ({unknown[0]}). "
             "Upgrade MemoryHub, then restore.",

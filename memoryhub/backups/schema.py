@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from memoryhub.backups import sqlite
 from memoryhub.backups.archive import BadBackup, Manifest
 from memoryhub.backups.errors import BackupFailed
 from memoryhub.lib.migrations import pending_migrations
@@ -48,8 +48,7 @@ def read_schema(file: Path) -> tuple[Schema, dict[str, set[str]]]:
 
     Words are counted and not compared in order: the order of columns depends on when migrations added them.
     """
-    with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
-        database.execute("PRAGMA trusted_schema=OFF")
+    with closing(sqlite.connect(file)) as database:
         objects = database.execute(_OBJECTS).fetchall()
         rows = database.execute(
             "SELECT t.name, c.name FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'"

@@ -22,7 +22,7 @@ def copy_database(source: Path, target: Path) -> None:
     A read transaction is held over all steps. So the copy is a snapshot, writers can continue, and their writes don't
     make the backup API start over.
     """
-    with closing(_connect(source)) as used, closing(sqlite3.connect(target)) as copy:
+    with closing(connect(source)) as used, closing(sqlite3.connect(target)) as copy:
         used.execute("BEGIN")
         used.execute("SELECT count(*) FROM sqlite_master").fetchone()
         used.backup(copy, pages=STEP_PAGES, sleep=0)
@@ -31,7 +31,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 def delete_sessions(file: Path) -> None:
     """Delete login sessions from a copy, and overwrite them with zeros."""
-    with closing(_connect(file)) as copy:
+    with closing(connect(file)) as copy:
         copy.execute("PRAGMA secure_delete=ON")
         tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table in tables.intersection(SESSION_TABLES):
@@ -41,7 +41,7 @@ def delete_sessions(file: Path) -> None:
 def check_copy(file: Path) -> None:
     """Run SQLite's integrity and foreign key checks. Raises BadBackup."""
     try:
-        with closing(_connect(file)) as database:
+        with closing(connect(file)) as database:
             faults = [row[0] for row in database.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
             faults += [f"{row[0]} row {row[1]} references a missing row" for row in _foreign_key_faults(database)]
     except sqlite3.DatabaseError as error:
@@ -59,7 +59,7 @@ def contents(file: Path) -> dict[str, Content]:
 
     Search indexes are left out: they are derived from the rows.
     """
-    with closing(_connect(file)) as database:
+    with closing(connect(file)) as database:
         database.text_factory = bytes
         names = [name.decode() for (name,) in database.execute(_TABLES)]
         return {name: _content(database, name) for name in names}
@@ -93,7 +93,7 @@ def require_exclusive_access(file: Path) -> None:
     if not file.exists():
         return
     try:
-        with closing(_connect(file)) as database:
+        with closing(connect(file)) as database:
             database.execute("PRAGMA busy_timeout = 1000")
             database.execute("PRAGMA journal_mode=DELETE").fetchone()
     except sqlite3.OperationalError as error:
@@ -135,8 +135,16 @@ def fsync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _connect(file: Path) -> sqlite3.Connection:
-    """Connect to a database whose schema isn't trusted: it may call no functions with side effects."""
+def connect(file: Path) -> sqlite3.Connection:
+    """Connect to a database whose schema isn't trusted: it may call no functions with side effects.
+
+    Databases of commit 827a92b have constraints with JSON_VALID, which some versions of SQLite don't allow then.
+    """
     database = sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=20, isolation_level=None)
     database.execute("PRAGMA trusted_schema=OFF")
+    try:
+        database.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        if "unsafe use" in str(error):
+            database.execute("PRAGMA trusted_schema=ON")
     return database

@@ -10,6 +10,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 OLDEST = "827a92b"  # the last commit that has the replaced migrations
+REMOVED_APPS = ("django_tasks_database",)  # of that commit, with tables that a migration drops
 
 
 def applied_migrations(connection: BaseDatabaseWrapper) -> set[str]:
@@ -17,9 +18,10 @@ def applied_migrations(connection: BaseDatabaseWrapper) -> set[str]:
     return {f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations()}
 
 
-def known_migrations() -> set[str]:
-    """Return the migrations on disk and those that they replace."""
-    return set(_replaced()).union(*_replaced().values())
+def unknown_migrations(applied: Set[str]) -> list[str]:
+    """Return the applied migrations that are neither on disk, nor replaced there, nor of a removed app."""
+    known = set(_replaced()).union(*_replaced().values())
+    return sorted(name for name in applied - known if name.partition(".")[0] not in REMOVED_APPS)
 
 
 def pending_migrations(applied: Set[str]) -> list[str]:
