@@ -145,3 +145,15 @@ def test_a_stale_text_without_changes_is_replaced_by_the_hubs_text(atlas, file):
     sync(atlas, 61)
 
     assert file.read_text() == TEXT + "- added in the hub\n"
+
+
+def test_an_open_editor_keeps_what_the_agent_added_in_the_same_place(atlas, file):
+    opened = MemoryDocument.objects.select_related("head").get()
+    write(file, TEXT + "- added by the agent\n", 1)
+    sync(atlas, 2)
+
+    text = TEXT + "- added in the hub\n"
+    save_text(opened, text, base_number=opened.head.number, by=By(PERSON, START), reason="edited")
+
+    assert "- added by the agent\n" in head()
+    assert "- added in the hub\n" in head()

@@ -39,7 +39,7 @@ from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 from tests.hub import PERSON
 
-EXAMPLES = int(os.environ.get("MERGE_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("MERGE_EXAMPLES", "20"))
 AGENT_THINKS = timedelta(minutes=10)
 START = (
     "# Memory\n\n## Facts\n\n" + "".join(f"- fact {letter}\n" for letter in "abcdefgh") + "\n## Notes\n\nA note.\n"
