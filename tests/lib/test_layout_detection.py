@@ -106,3 +106,10 @@ def test_raw_history_entry_is_kept_whole():
 @pytest.mark.parametrize(("like", "end"), [(b"a\r\nb\n", b"\n"), (b"a\r\nb\r\nc\n", b"\r\n"), (b"a", b"\n")])
 def test_line_endings_follow_the_majority_of_the_file(like, end):
     assert document_bytes("x\ny\n", like) == b"x" + end + b"y" + end
+
+
+def test_untouched_lines_keep_their_ending():
+    like = b"a\r\nb\nc\r\nd\ne\n"
+
+    assert document_bytes("a\nb\nnew\nd\nx\n", like) == b"a\r\nb\nnew\nd\nx\n"
+    assert document_bytes("a\nc\nd\n", b"\xef\xbb\xbf" + like) == b"\xef\xbb\xbfa\r\nc\r\nd\n"

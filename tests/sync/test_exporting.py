@@ -15,6 +15,7 @@ from knowledge_app.services.documents.history import add_note, append_history
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.snapshot import LAYOUTS
+from memoryhub.lib.validation import is_visible_line
 from memoryhub.runs.executing import execute
 from memoryhub.sync import exporting as flow
 from memoryhub.sync.export_plan import plan_export
@@ -200,6 +201,10 @@ def test_the_hubs_own_layout_keeps_epochs_summaries_and_kinds(tmp_path, workspac
 def test_keys_with_colliding_or_unsafe_file_names_stay_separate_sessions(tmp_path, workspace, layout):
     keys = {*AWKWARD_KEYS, *(case["value"] for case in badinput_cases("session_key") if case.get("value"))}
     keys = {key for key in keys if isinstance(key, str) and 0 < len(key) <= 512 and "\x00" not in key}
+    for key in {key for key in keys if not is_visible_line(key)}:
+        with raises_code("bad_session_key"):
+            open_at(workspace, key)
+        keys.remove(key)
     for key in keys:
         add(open_at(workspace, key), [{"role": "user", "content": f"in {key}"}])
     give(workspace, tmp_path / "out", layout)
@@ -306,3 +311,13 @@ def test_the_command_shows_the_plan_and_exports(tmp_path, command, workspace):
     assert did["written"] == {"sessions": 1, "entries": 4}
     assert {part["kind"] for part in did["converted"]} == {"tool_calls", "tool_results", "message_times"}
     assert command("export_workspace", "atlas", str(tmp_path / "out"), status=1)["error"]["code"] == "export_refused"
+
+
+def test_numbers_in_key_values_keep_their_spelling(tmp_path):
+    source, text = tmp_path / "grid", '{\n  "a": 1.10,\n  "b": 1E+2,\n  "c": {"x": [0.50, -0, 10]},\n  "d": "1.10"\n}'
+    source.mkdir()
+    (source / "kv.json").write_text(text)
+
+    give(take(source).workspace, tmp_path / "out", "grid")
+
+    assert next((tmp_path / "out").rglob("kv.json")).read_text() == text

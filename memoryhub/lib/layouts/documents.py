@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import tzinfo
+from difflib import SequenceMatcher
 
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Problem
 from memoryhub.lib.layouts.times import split_prefix
@@ -124,7 +125,20 @@ def time_problems(record: HistoryRecord, path: str) -> list[Problem]:
 
 
 def document_bytes(content: str, like: bytes) -> bytes:
-    """Encode a text with the byte order mark and the line endings of the file ``like``."""
+    """Encode a text with the byte order mark and the line endings of the file ``like``.
+
+    Lines that the file has too keep their ending; others get that of most lines.
+    """
     bom = b"\xef\xbb\xbf" if like.startswith(b"\xef\xbb\xbf") else b""
-    is_windows = like.count(b"\r\n") * 2 > like.count(b"\n")
-    return bom + (content.replace("\n", "\r\n") if is_windows else content).encode()
+    windows, others = like.count(b"\r\n"), like.count(b"\n")
+    usual = "\r\n" if windows * 2 > others else "\n"
+    if windows in (0, others):
+        return bom + content.replace("\n", usual).encode()
+    new = content.split("\n")
+    old = decode_utf8(like)[0].split("\n")
+    endings = [usual] * len(new)
+    plain = [line.removesuffix("\r") for line in old]
+    for block in SequenceMatcher(None, plain, new, autojunk=False).get_matching_blocks():
+        for step in range(block.size):
+            endings[block.b + step] = "\r\n" if old[block.a + step].endswith("\r") else "\n"
+    return bom + ("".join(line + end for line, end in zip(new[:-1], endings, strict=False)) + new[-1]).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.grid_sessions import read_sessions
-from memoryhub.lib.layouts.json_file import open_json
+from memoryhub.lib.layouts.json_file import decode_file, open_json
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
     REPAIRED,
@@ -76,19 +77,44 @@ def _is_list(folder: Folder, path: str) -> bool:
 
 
 def _read_key_values(folder: Folder, path: str) -> FileRead:
-    file = open_json(folder, path, "key_values")
+    try:
+        raw, info = folder.read_bytes(path)
+    except UnreadableFile as error:
+        return unreadable_file(path, "key_values", error)
+    file = decode_file(path, "key_values", raw, info)
     if isinstance(file, FileRead):
         return file
     if not isinstance(file.value, dict):
         return file.rejected("is not an object of keys and values")
+    spelled = file.value if file.problems else _with_spelled_numbers(raw)
     return file.read(
         [
             KeyValueRecord(key, value)
             if isinstance(value, str)
-            else KeyValueRecord(key, json_text(value), is_json=True)
+            else KeyValueRecord(key, _json_text(spelled[key]), is_json=True)
             for key, value in file.value.items()
         ]
     )
+
+
+class _Number(str):
+    """A number as it is written, such as ``1.10``."""
+
+
+def _with_spelled_numbers(raw: bytes) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(decode_utf8(raw)[0], parse_float=_Number, parse_int=_Number)
+    return values
+
+
+def _json_text(value: Any) -> str:
+    """Return readable JSON as ``json_text`` does, with numbers as they are written."""
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json_text(key)}: {_json_text(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_json_text, value)) + "]"
+    return json_text(value)
 
 
 def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
