@@ -70,7 +70,7 @@ def expected_schema() -> tuple[Schema, dict[str, set[str]]]:
         done = subprocess.run(
             [sys.executable, "-m", "django", "migrate", "--verbosity", "0"],
             cwd=settings.BASE_DIR,
-            env={**os.environ, **own, "MEMORYHUB_HOME": folder},
+            env={"PATH": os.defpath, "HOME": folder, "MEMORYHUB_HOME": folder, **own},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
