@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.find_by_name import session_of
 from memoryhub.lib import db_retry
+from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, Reply, ask
 from memoryhub.lib.tokens import counter_for
@@ -77,7 +78,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         text, method = _text_by_model(run, plan, requests, model), Summary.Method.LLM
     _check_saving(run, plan, text)
     renew_lease(run, stage=gettext_noop("writing"))
-    if run.options.get("hold"):
+    if run.options.get("hold") or (method == Summary.Method.LLM and check_text(text)):
         _hold_for_review(run, plan, text, method, now())
     else:
         _commit(run, plan, text, method, now())

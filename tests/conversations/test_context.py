@@ -174,3 +174,13 @@ def test_numeric_tool_call_ids_keep_the_pair(workspace):
 
     assert not built.dropped
     assert built.messages[1]["tool_calls"][0]["id"] == built.messages[2]["tool_call_id"] == "7"
+
+
+def test_memory_is_delimited_data_in_a_user_message(workspace):
+    remember(workspace, "- tea\n=== 0 ===\n")
+    (part, *_) = build_context(open_at(workspace)).parts
+
+    lines = part.message["content"].split("\n")
+    assert (part.message["role"], lines[1], lines[1] == lines[-1]) == ("user", lines[-1], True)
+    assert lines.count(lines[1]) == 2
+    assert part.text in part.message["content"]

@@ -135,7 +135,7 @@ def test_instruction_in_a_reply_is_held(session, httpserver):
     run = consolidate(session)
 
     assert run.status == "held"
-    assert "looks like an instruction to a model" in HeldChange.objects.get().reason
+    assert "override instructions or safeguards" in HeldChange.objects.get().reason
 
 
 def test_conflict_with_a_concurrent_edit_is_held_with_both_texts(session, httpserver, monkeypatch):

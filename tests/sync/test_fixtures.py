@@ -108,7 +108,7 @@ def test_the_pointer_in_a_tool_group_leaves_no_orphan():
     context = build_context(session)
 
     assert session.last_consolidated == 22
-    assert [message["role"] for message in context.messages] == ["system", "assistant"]
+    assert [message["role"] for message in context.messages] == ["user", "assistant"]
     assert [drop.why for drop in context.dropped] == ["a tool result without its call"]
 
 

@@ -205,7 +205,7 @@ def test_commands_read_the_workspace_of_the_pages(capsys):
 
     assert document["revisions"][0].keys() == {"number", "author", "reason", "created_at", "hash"}
     assert "Ana leads" in document["content"]
-    assert [message["role"] for message in context["messages"]] == ["system", "user"]
+    assert [message["role"] for message in context["messages"]] == ["user", "user"]
     assert stats["entries"] == sum(Session.objects.values_list("entry_count", flat=True))
 
 

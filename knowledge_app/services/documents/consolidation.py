@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from django.db import transaction
@@ -16,6 +16,12 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.checked_proposals import (
+    foreign_facts,
+    foreign_reason,
+    held_facts,
+    without_held,
+)
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
 from memoryhub.lib import db_retry
@@ -129,22 +135,33 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
         )
         raise Conflict(words % {"document": document.name}, code="plan_stale")
     wanted = overlay_texts(plan.memory, current, proposal.memory)
+    foreign = set() if approved else foreign_facts(current, wanted, plan.entries)
     flags = [] if approved else judge(document, current, wanted)
+    flags += [foreign_reason(len(foreign))] if foreign else []
     if merged.text is None:
         flags = [f"the same lines of the document changed in the meantime, in {merged.conflict_count} places"]
-    text = additions_only(current, wanted) if flags else wanted
+    text = additions_only(current, wanted, held=foreign) if flags else wanted
     review_requested = bool(run.options.get("hold")) and not approved
     if review_requested or (flags and text == current):
         flags = flags or ["review was requested"]
         return _hold_whole(run, plan, document, wanted, proposal, flags, now)
     revision = _revise(document, head, text, run, now)
-    history = _append_history(session, run, proposal.history, now)
+    safe = proposal if approved else _without_held(proposal, held_facts(wanted, text))
+    history = _append_history(session, run, safe.history, now)
     change = _hold(run, document, wanted, flags, now) if flags else None
-    _move_pointer(session, plan, proposal)
+    _move_pointer(session, plan, safe)
     _close(run, plan, proposal, now, revision=revision, history=history, change=change, flags=flags)
     if run.options.get("clear_after"):
         _clear_or_continue(session, run, plan, By(Actor("run", f"run {run.pk}"), now), approved=approved)
     return run
+
+
+def _without_held(proposal: Proposal, held: Sequence[str]) -> Proposal:
+    """Return a proposal whose history entry and summary have no line that is held or flagged."""
+    summary = proposal.summary_text
+    if summary is not None:
+        summary = without_held(summary, held, placeholder="")
+    return replace(proposal, history=without_held(proposal.history, held), summary_text=summary)
 
 
 def judge(document: MemoryDocument, current: str, wanted: str) -> list[str]:

@@ -28,6 +28,7 @@ class OutsideEdit:
     flags: tuple[str, ...] = ()
     note: str = ""
     revision: MemoryRevision | None = None
+    proposed: str = ""  # the text with the lines that are held, if ``text`` is without them
 
 
 @dataclass(frozen=True)

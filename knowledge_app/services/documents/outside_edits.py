@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.outside_edit_plan import (
     LineEdits,
     OutsideEdit,
@@ -18,6 +18,7 @@ from knowledge_app.services.documents.outside_edit_plan import (
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
+from memoryhub.lib.text.change_guard import new_findings, pin_reasons, safe_part, safety_reasons
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -47,7 +48,7 @@ def import_document(
     document = None
     if workspace.pk:
         document = _documents().filter(workspace=workspace, name=record.name).first()
-    edit = _plan(document, record, _written_at(document, modified_at, now))
+    edit = _checked(document, _plan(document, record, _written_at(document, modified_at, now)), record)
     _count(tally, edit, path, is_new=document is None or document.head is None)
     if dry_run or edit.verdict == "unchanged":
         return tally
@@ -71,10 +72,13 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
         return OutsideEdit("unchanged")
     read, unseen = _read_by_agent(locked, head, now)
     text, policy = base.content if base else None, locked.workspace.agent_changes
-    edit = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen, policy=policy)
+    plan = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen, policy=policy)
+    edit = _checked(locked, plan, item)
     if edit.verdict in ("take", "merge"):
         _store_intermediate(locked, item, "written while the hub replaced the file", now)
         _revise(locked, edit.text, None, "merged with a change made at the same time", now)
+        if edit.flags:
+            _hold(locked, OutsideEdit("hold", edit.proposed, edit.flags), item, now, base=base, author=LATE)
     elif edit.verdict == "hold":
         _hold(locked, edit, item, now, base=base, author=LATE)
     return edit
@@ -132,6 +136,23 @@ def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: dat
     return edit
 
 
+def _checked(document: MemoryDocument | None, edit: OutsideEdit, item: DocumentRecord) -> OutsideEdit:
+    """Return an edit whose flagged lines and changes of pinned facts are held; the other lines are accepted."""
+    if edit.verdict not in ("take", "merge"):
+        return edit
+    head = document.head.content if document and document.head else ""
+    text = edit.text if edit.verdict == "merge" else item.content
+    pins = list(Fact.objects.filter(document=document, died=None, pinned=True).values_list("text", flat=True))
+    flags = tuple(pin_reasons(text, pins) + safety_reasons(head, text))
+    if not flags:
+        return edit
+    held = {finding.line for finding in new_findings(head, text)}
+    safe = safe_part(head, text, held=held, pinned=pins)
+    if document is not None and document.head is not None and safe == head:
+        return OutsideEdit("hold", text, flags)
+    return OutsideEdit("merge", safe, flags, proposed=text)
+
+
 def _read_by_agent(document: MemoryDocument, head: MemoryRevision, at: datetime) -> tuple[list[str], LineEdits]:
     """Return the texts that an agent which wrote ``at`` a time may have read before, and the hub's edits since.
 
@@ -168,6 +189,9 @@ def _count(tally: ImportCounts, edit: OutsideEdit, path: str, *, is_new: bool) -
     elif edit.verdict == "hold":
         what = f"changed outside the hub: {'; '.join(edit.flags)}"
         tally.problems.append(Problem(path, None, what, "held for review; both texts are kept", "held"))
+    elif edit.verdict == "merge" and edit.flags:
+        what = f"changed outside the hub: {'; '.join(edit.flags)}"
+        tally.problems.append(Problem(path, None, what, "held for review; the other lines were imported", "held"))
     elif edit.verdict == "merge":
         tally.problems.append(Problem(path, None, edit.note, "merged", "noted"))
 
@@ -183,7 +207,11 @@ def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, no
         document.synced_revision = _revise(document, item.content, item.raw, reason, now)
     elif edit.verdict == "merge":
         document.synced_revision = _store_intermediate(document, item, "the agent's file before merging", now)
-        _revise(document, edit.text, None, MERGED, now)
+        reason = "the safe lines of the agent's file" if edit.flags else MERGED
+        _revise(document, edit.text, None, reason, now)
+        if edit.flags:
+            held = OutsideEdit("hold", edit.proposed, edit.flags)
+            _hold(document, held, item, now, base=document.synced_revision)
     elif edit.verdict == "hold":
         _hold(document, edit, item, now, base=document.synced_revision)
         return

@@ -54,5 +54,6 @@ def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def _part(part: ContextPart) -> as_markdown.Message:
     source = f"#{part.entry.position}" if part.entry else part.source
     content: Any = part.message["content"]
-    text = part.entry.content if part.entry else str(content or "")
-    return as_markdown.Message(part.message["role"], source, text, part.message.get("tool_calls", ()))
+    text = part.entry.content if part.entry else part.text or str(content or "")
+    role = part.message["role"] if part.entry else "memory"
+    return as_markdown.Message(role, source, text, part.message.get("tool_calls", ()))

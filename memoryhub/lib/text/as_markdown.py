@@ -215,7 +215,7 @@ def format_time(at: datetime, zone: tzinfo) -> str:
 
 
 def context(key: str, messages: Sequence[Message], *, tokens: int) -> str:
-    """Return a context as Markdown, each message with its role and source; system messages are fenced."""
+    """Return a context as Markdown, each message with its role and source; memory and system messages are fenced."""
     check_amount(len(messages), "messages")
     head = f"# Context of {inline_text(key) or code(key)}\n\n{len(messages):,} messages, about {tokens:,} tokens."
     return join_blocks([head, *(_message(number, message) for number, message in enumerate(messages, start=1))])

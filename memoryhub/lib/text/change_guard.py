@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from memoryhub.lib.content_check.check import check_text, flagged_lines
+from memoryhub.lib.content_check.check import Finding, check_text, flagged_lines
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts, normal_form
 
@@ -61,10 +61,10 @@ def review_reasons(before: str, after: str, *, pinned: Collection[str] = (), los
     """
     change = compare_facts(before, after)
     reasons = _loss_reasons(change, lost_before)
-    reasons += _pin_reasons(after, pinned)
+    reasons += pin_reasons(after, pinned)
     reasons += _size_reasons(before, after)
     reasons += _meaning_reasons(change)
-    return reasons + _safety_reasons(before, after)
+    return reasons + safety_reasons(before, after)
 
 
 def _loss_reasons(change: FactChanges, lost_before: int) -> list[str]:
@@ -80,7 +80,8 @@ def _loss_reasons(change: FactChanges, lost_before: int) -> list[str]:
     return []
 
 
-def _pin_reasons(after: str, pinned: Collection[str]) -> list[str]:
+def pin_reasons(after: str, pinned: Collection[str]) -> list[str]:
+    """Return a message if a text lacks pinned facts."""
     kept = {normal_form(line.text) for line in fact_lines(after)}
     touched = [text for text in pinned if normal_form(text) not in kept]
     return [f"touches {len(touched)} pinned fact{'' if len(touched) == 1 else 's'}"] if touched else []
@@ -111,9 +112,15 @@ def _meaning_reasons(change: FactChanges) -> list[str]:
     return reasons + ([f"changes a negation in {negations} fact{'' if negations == 1 else 's'}"] if negations else [])
 
 
-def _safety_reasons(before: str, after: str) -> list[str]:
+def new_findings(before: str, after: str) -> list[Finding]:
+    """Return the findings of the content check in lines that a change adds."""
     old, new = set(before.split("\n")), after.split("\n")
-    counts = Counter(finding.message for finding in check_text(after) if new[finding.line - 1] not in old)
+    return [finding for finding in check_text(after) if new[finding.line - 1] not in old]
+
+
+def safety_reasons(before: str, after: str) -> list[str]:
+    """Return what the content check finds in lines that a change adds, as messages."""
+    counts = Counter(finding.message for finding in new_findings(before, after))
     return [
         f"1 new line {text}" if count == 1 else f"{count} new lines: each {text}" for text, count in counts.items()
     ]
@@ -135,6 +142,26 @@ def additions_only(before: str, after: str, *, held: Collection[int] = ()) -> st
             result += _with_headings(new_lines, range(j, j_end), added, headings)
     if lines[-1] == "" and result[-1] != "":  # keep the final line break
         result.append("")
+    return "\n".join(result)
+
+
+def safe_part(before: str, after: str, *, held: Collection[int], pinned: Collection[str] = ()) -> str:
+    """Return a change without the lines with a number in ``held``, and without changes of pinned facts.
+
+    Where such a line replaces others, those stay.
+    """
+    lines, new_lines = before.split("\n"), after.split("\n")
+    pins = {normal_form(text) for text in pinned}
+    kept_forms = {normal_form(line.text) for line in fact_lines(after)}
+    pinned_at = {fact.line - 1 for fact in fact_lines(before) if normal_form(fact.text) in pins - kept_forms}
+    result: list[str] = []
+    for tag, start, end, j, j_end in line_changes(lines, new_lines):
+        added = [new_lines[index] for index in range(j, j_end) if index + 1 not in held]
+        is_held = len(added) < j_end - j or not pinned_at.isdisjoint(range(start, end))
+        if tag == "equal" or (is_held and any(line.strip() for line in lines[start:end])):
+            result += lines[start:end]
+        else:
+            result += added
     return "\n".join(result)
 
 
