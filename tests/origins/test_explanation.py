@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.urls import reverse
 
-from knowledge_app.models import Fact, FactSource, HistoryEntry
+from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry
 from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.documents.held_changes import accept_text
 from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
@@ -154,6 +155,8 @@ def test_a_fact_of_another_workspace_is_not_found(fact, stranger_client):
 
 def test_stored_text_is_escaped(workspace, viewer_client):
     import_text(workspace, f"- Ana {HOSTILE}\n")
+    change = HeldChange.objects.get()
+    accept_text(change, change.proposed, by=By(PERSON, NOW))
 
     assert HOSTILE not in page(viewer_client, Fact.objects.get())
 

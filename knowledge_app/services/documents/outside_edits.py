@@ -25,7 +25,8 @@ from sessions_app.services.audit import Actor, By, record
 SYNC = Actor("sync", "the agent's file")
 LATE = Actor("sync", "the agent's file, while it was replaced")
 CHANGED, MERGED = "changed in the agent's file", "merged with the hub's own changes"
-ACCEPTED_REASONS = (CHANGED, MERGED)  # of the revisions that accept an agent's change
+SAFE_LINES = "the safe lines of the agent's file"
+ACCEPTED_REASONS = (CHANGED, MERGED, SAFE_LINES)  # of the revisions that accept an agent's change
 LATE_AFTER_WRITE = timedelta(
     minutes=10
 )  # for which an agent may still write a text based on the one the hub replaced
@@ -207,7 +208,7 @@ def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, no
         document.synced_revision = _revise(document, item.content, item.raw, reason, now)
     elif edit.verdict == "merge":
         document.synced_revision = _store_intermediate(document, item, "the agent's file before merging", now)
-        reason = "the safe lines of the agent's file" if edit.flags else MERGED
+        reason = SAFE_LINES if edit.flags else MERGED
         _revise(document, edit.text, None, reason, now)
         if edit.flags:
             held = OutsideEdit("hold", edit.proposed, edit.flags)
