@@ -5,9 +5,13 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.documents.editing import start_document
 from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Membership
+from sessions_app.services.audit import By
+from tests.hub import NOW, PERSON
 from tests.knowledge.test_pages import FILE, text
 
 pytestmark = pytest.mark.django_db
@@ -79,9 +83,10 @@ def test_a_document_shows_sections_revisions_and_what_is_gone(workspace, viewer_
 @pytest.mark.parametrize("mark", [chr(code) for code in (0x200B, 0x202E, 0x061C, 0x2066, 0xE0041, 0xE0100)])
 def test_invisible_characters_are_shown(mark, workspace, viewer_client):
     """In the text, in what a revision changed, and in facts that are gone."""
+    document = start_document(workspace, "MEMORY.md")
     for content in (f"- a{mark}b\n- c", "- other words altogether\n- c", f"- c\n- a{mark}b"):
-        import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
-    pk = MemoryDocument.objects.get().pk
+        revise_document(document, content, base=document.head, by=By(PERSON, NOW), reason="")
+    pk = document.pk
 
     latest = text(viewer_client, "documents:document", workspace.slug, pk)
     changed = text(viewer_client, "documents:document", workspace.slug, pk, revision="2", diff="1")
