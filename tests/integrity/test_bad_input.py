@@ -179,7 +179,7 @@ def check_ns_003(result):
 def check_ns_004(result):
     assert [entry.role for entry in entries("discord:77")] == ["tool", "assistant", "user"]
     context = build_context(Session.objects.get(key="discord:77"))
-    assert [message["role"] for message in context.messages if message["role"] != "system"] == ["user"]
+    assert [part.message["role"] for part in context.parts if part.source == "entry"] == ["user"]
 
 
 def check_ns_005(result):
