@@ -82,9 +82,9 @@ _OVERRIDES = [
         rf"\b(?:everyone|everybody|anyone|anybody|whoever|people|callers?|visitors?)\b.{{0,40}}\b(?:gets?"
         rf"|receives?|may (?:have|see|read|know)|can have|(?:is|are) (?:given|told|shown|sent"
         rf"|entitled))\b.{{0,40}}\b(?:{CREDENTIAL})\b",
-        r"\b(?:treat|consider|regard|trust|accept|believe|obey)\b.{0,60}\b(?:as (?:an? |the )?(?:admin\w*"
+        r"\b(?:treat|consider|regard|trust|accept|believe|obey)\b.{0,60}\b(?:as (?:an? |the )?(?:safe|admin\w*"
         r"|trusted|operator|owner|root|verified|authori[sz]ed|authoritative|pre-?approved|highest|developer"
-        r"|system|safe|true|official)|unconditionally|without question|as instructions?|as commands?|as orders"
+        r"|system|true|official)|unconditionally|without question|as instructions?|as commands?|as orders"
         r"|blindly|implicitly)\b",
         r"\b(?:has|have|having|with|gets?|takes?|carries) (?:the )?(?:full|complete|unrestricted|unlimited"
         r"|highest|absolute|top|root|admin\w*|elevated) (?:\w+ )?(?:access|authority|permissions?|privileges?"
