@@ -149,7 +149,7 @@ def test_the_demo_opens_from_the_first_page(admin_client, settings, tmp_path):
     response = admin_client.post(reverse("demo"), follow=True)
     run_jobs()
 
-    assert "on its way" in response.content.decode()
+    assert "The demo is being imported" in response.content.decode()
     assert set(Workspace.objects.values_list("name", flat=True)) == {"Atlas", "Pilot", "Forge", "Desk"}
 
 
@@ -176,7 +176,7 @@ def test_wrong_passwords_are_rate_limited_for_a_while(client):
     forgiven = client.post("/login/", {"username": "vera", "password": PASSWORD})
 
     assert all("Too many" not in response.content.decode() for response in wrong)
-    assert "Too many wrong tries" in slowed.content.decode()
+    assert "Too many failed attempts" in slowed.content.decode()
     assert forgiven.status_code == 302
 
 
