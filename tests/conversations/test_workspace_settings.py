@@ -21,7 +21,8 @@ def settings_data(**changes: object) -> dict[str, object]:
     data = {
         "name": "Atlas", "persist_memory": "on", "auto_compress": "on", "max_tokens": 50000, "max_entries": 100,
         "recent_window": 10, "min_entries_to_compress": 5, "compression_ratio": 0.3, "auto_consolidate": "on",
-        "memory_window": 100, "consolidation_style": "nanobot", "recency_decay": 0, "cache_enabled": "on",
+        "memory_window": 100, "consolidation_style": "nanobot", "agent_changes": "hold_risky",
+        "recency_decay": 0, "cache_enabled": "on",
         "cache_ttl_seconds": 3600, "cache_max_entries": 500, "stale_days": 180,
     }  # fmt: skip
     return data | changes

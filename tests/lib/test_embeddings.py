@@ -161,14 +161,14 @@ def test_a_provider_without_embeddings_is_refused(httpserver, provider, words):
 
 def test_addresses_are_checked_before_sending():
     with pytest.raises(AddressRefused):
-        embed(EmbeddingSettings("http://127.0.0.1:9/v1", "m", provider="ollama"), ["a"])
+        embed(EmbeddingSettings("http://127.0.0.1:49151/v1", "m", provider="ollama"), ["a"])
     with raises_code("model_not_set"):
         embed(EmbeddingSettings("", "m", provider="ollama"), ["a"])
 
 
 def test_an_unreachable_server_is_reported():
     settings = EmbeddingSettings(
-        "http://127.0.0.1:9/v1", "m", provider="ollama", retries=0, allowed=frozenset({"127.0.0.1:9"})
+        "http://127.0.0.1:49151/v1", "m", provider="ollama", retries=0, allowed=frozenset({"127.0.0.1:49151"})
     )
 
     with raises_code("model_unavailable", match="can't be reached"):

@@ -151,7 +151,7 @@ def test_a_reply_of_many_megabytes_is_refused(httpserver, settings):
 
 
 def test_an_unreachable_server_is_reported(httpserver):
-    settings = ModelSettings("http://127.0.0.1:9/v1", "m", allowed=frozenset({"127.0.0.1:9"}), retries=0)
+    settings = ModelSettings("http://127.0.0.1:49151/v1", "m", allowed=frozenset({"127.0.0.1:49151"}), retries=0)
 
     with raises_code("model_unavailable", match="can't be reached"):
         ask(settings, MESSAGES, max_tokens=50)
@@ -191,7 +191,7 @@ def test_link_local_and_metadata_addresses_are_always_refused(url):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:9/v1", "http://localhost:9/v1", "http://10.0.0.1/v1", "http://[::1]/"]
+    "url", ["http://127.0.0.1:49151/v1", "http://localhost:49151/v1", "http://10.0.0.1/v1", "http://[::1]/"]
 )
 def test_private_addresses_are_refused_unless_allowed(url):
     with pytest.raises(AddressRefused, match="MEMORYHUB_PRIVATE_HOSTS"):
@@ -201,10 +201,10 @@ def test_private_addresses_are_refused_unless_allowed(url):
 
 
 def test_an_allowed_host_is_allowed_on_its_port_only():
-    check_url("http://127.0.0.1:9/v1", {"127.0.0.1:9"})
+    check_url("http://127.0.0.1:49151/v1", {"127.0.0.1:49151"})
 
     with pytest.raises(AddressRefused):
-        check_url("http://127.0.0.1:10/v1", {"127.0.0.1:9"})
+        check_url("http://127.0.0.1:10/v1", {"127.0.0.1:49151"})
 
 
 @pytest.mark.parametrize(

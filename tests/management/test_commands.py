@@ -164,7 +164,7 @@ def test_clear_with_archive_consolidates_first(session, command):
 
 
 def test_clear_changes_nothing_if_archiving_fails(session, command, settings):
-    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:9/v1", "nobody"
+    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:49151/v1", "nobody"
 
     error = command("session", "clear", "atlas", "cli:main", "--archive", status=1)["error"]
 
@@ -224,8 +224,8 @@ def test_the_activity_command_filters_and_exports(workspace, command, tmp_path):
 
 
 def test_webhook_and_activity_commands(workspace, command, settings):
-    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"127.0.0.1:9"})
-    [hook] = command("webhook", "add", "atlas", "http://127.0.0.1:9/x", "--event", "entry.added")["webhooks"]
+    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"127.0.0.1:49151"})
+    [hook] = command("webhook", "add", "atlas", "http://127.0.0.1:49151/x", "--event", "entry.added")["webhooks"]
     assert len(hook["secret"]) == 64
     assert "secret" not in command("webhook", "list", "atlas")["webhooks"][0]
     command("append", "atlas", "cli:a", stdin='{"role": "user", "content": "a"}')
@@ -234,4 +234,4 @@ def test_webhook_and_activity_commands(workspace, command, settings):
 
     assert [row["event"] for row in told] == ["entry.added", "session.opened"]
     assert command("webhook", "list", "atlas")["webhooks"][0]["deliveries"]["waiting"] == 1
-    assert command("webhook", "remove", "atlas", "http://127.0.0.1:9/x")["webhooks"] == []
+    assert command("webhook", "remove", "atlas", "http://127.0.0.1:49151/x")["webhooks"] == []

@@ -53,7 +53,7 @@ def test_a_sweep_requests_due_consolidations_if_a_model_is_set(session, settings
     sweeps.request_due(timezone.now())
     assert not Run.objects.exists()
 
-    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:9/v1", "nobody"
+    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:49151/v1", "nobody"
     sweeps.request_due(timezone.now())
 
     assert Run.objects.get().kind == "consolidation"

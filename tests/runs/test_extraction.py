@@ -97,7 +97,7 @@ def test_invalid_reply_stores_nothing(workspace, model, text):
 
 
 def test_unreachable_model_stores_nothing(workspace, settings):
-    settings.MEMORYHUB_LLM_BASE_URL = "http://127.0.0.1:9/v1"
+    settings.MEMORYHUB_LLM_BASE_URL = "http://127.0.0.1:49151/v1"
 
     assert extract(workspace).error_code == "model_unavailable"
     assert not Observation.objects.exists()

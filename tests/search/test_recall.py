@@ -190,7 +190,7 @@ def test_common_words_are_not_expanded(workspace, said):
 
 def test_recall_never_calls_the_provider(workspace, said, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
-    settings.MEMORYHUB_EMBEDDING_BASE_URL = "http://127.0.0.1:9/v1"
+    settings.MEMORYHUB_EMBEDDING_BASE_URL = "http://127.0.0.1:49151/v1"
     relate(workspace, "thaw", "freeze", 0.8)
 
     assert recall(workspace, "thaw", now=NOW).texts["insights"] == ["The deploy freeze begins in December"]
