@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field, WithJsonSchema
 
+from memoryhub.lib.validation import VISIBLE_LINE
 from sessions_app.services.parsing import KINDS, ROLES
 
 NOT_BLANK = r"\S"  # at least one visible character
 Key = Annotated[
-    str, Field(min_length=1, max_length=512, pattern=NOT_BLANK, description="For example cli:main or telegram:42.")
+    str, Field(min_length=1, max_length=512, pattern=VISIBLE_LINE, description="For example cli:main or telegram:42.")
 ]
 Category = Literal["user_preference", "project_decision", "error_pattern", "system_behavior", "learned_fact"]
 ENTRY = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +21,9 @@ ESCAPED = "an unstorable character is replaced by its escape sequence"
 DUPLICATE_KEY = "a key appears twice; the last value is kept"
 KEPT_AS_TEXT = " is kept as text"  # after NaN or an infinity
 _LINE_OR_DIRECTION = re.compile("[\x01-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_NOT_SHOWN = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_BLANK = r"\s\u00ad\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff"
+VISIBLE_LINE = f"^[^{_NOT_SHOWN}]*[^{_NOT_SHOWN}{_BLANK}][^{_NOT_SHOWN}]*$"  # for JSON Schema too
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -82,7 +84,7 @@ def clean_text(text: str) -> str:
 
 def is_visible_line(text: str) -> bool:
     """Return whether a name can be shown: on one line, with a visible character, and without direction overrides."""
-    return not _LINE_OR_DIRECTION.search(text) and any(unicodedata.category(letter)[0] not in "CZ" for letter in text)
+    return "\n" not in text and re.search(VISIBLE_LINE, text) is not None
 
 
 def visible_line(text: str) -> str:

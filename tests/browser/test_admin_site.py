@@ -45,7 +45,7 @@ def choose_all(page: Page, action: str) -> None:
 
 def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: list[KnowledgeEntry]):
     choose_all(page, "Re-categorise")
-    expect(page.locator("#content")).to_contain_text("Chosen: 120 in Atlas")
+    expect(page.locator("#content")).to_contain_text("Selected: 120 in Atlas")
     page.select_option("select[name=category]", "error_pattern")
     page.fill("[name=reason]", "they are faults")
     page.click("input[type=submit]")

@@ -196,10 +196,10 @@ def test_staleness_can_be_turned_off(workspace):
 
 
 def test_a_second_scan_keeps_dismissals_and_resolves_what_is_gone(workspace):
-    one, two = knowledge(workspace, f"use {TOKEN}"), knowledge(workspace, "mail ana@example.com")
+    one, two = knowledge(workspace, f"the token {TOKEN}"), knowledge(workspace, "ana@example.com")
     scan(workspace)
     dismiss(workspace, [Concern.objects.get(object_id=one.pk).pk], by=BY)
-    KnowledgeEntry.objects.filter(pk=two.pk).update(content="mail nobody")
+    KnowledgeEntry.objects.filter(pk=two.pk).update(content="nobody")
 
     scan(workspace)
 
@@ -261,7 +261,7 @@ def test_the_number_of_concerns_of_a_kind_is_limited_and_reported(workspace, mon
 
 
 def test_the_score_is_the_weighted_share_of_rows(workspace):
-    knowledge(workspace, f"use {TOKEN}, ana@example.com")
+    knowledge(workspace, f"the token {TOKEN}, ana@example.com")
     knowledge(workspace, "database pool limit is 40")
     knowledge(workspace, "database pool limit is 60")
     knowledge(workspace, "likes tea")

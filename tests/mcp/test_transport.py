@@ -98,7 +98,7 @@ def test_a_revoked_token_is_refused(workspace):
     for text in (revoked, expired, UNKNOWN):
         assert problem(send(Authorization=f"Bearer {text}")) == (401, "not_authenticated")
     for path in ("/mcp", "/mcp/"):
-        assert len(send(path=path, Authorization=f"bearer {good}").json()["result"]["tools"]) == 10
+        assert len(send(path=path, Authorization=f"bearer {good}").json()["result"]["tools"]) == 13
 
 
 @shared

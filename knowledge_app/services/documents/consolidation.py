@@ -371,15 +371,8 @@ def undo_consolidation(run: Run, *, by: By) -> None:
     session.save(update_fields=["last_consolidated", "summary_text"])
     Run.objects.filter(pk=run.pk).update(status=Run.Status.UNDONE, finished_at=by.at)
     recount_session(session)
-    record(
-        by,
-        "run.undone",
-        "run",
-        run.pk,
-        f"Consolidation {run.pk} undone",
-        workspace=session.workspace,
-        session=session,
-    )
+    text = f"Consolidation {run.pk} undone"
+    record(by, "run.undone", "run", run.pk, text, workspace=session.workspace, session=session)
 
 
 def _restore_before(revision: MemoryRevision, run: Run, by: By) -> None:
