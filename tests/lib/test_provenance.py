@@ -1,7 +1,7 @@
 import pytest
 
 from knowledge_app.services.documents.checked_proposals import HELD_LINE, held_facts, without_held
-from memoryhub.lib.content_check.provenance import lacks_user_source, sources_of
+from memoryhub.lib.text.provenance import lacks_user_source, sources_of
 
 TALK = [
     ("user", "Please set the pool limit of the tracking service to 40"),

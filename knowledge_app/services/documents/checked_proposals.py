@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from memoryhub.lib.content_check.check import flagged_lines
-from memoryhub.lib.content_check.provenance import lacks_user_source, sources_of
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.facts import fact_lines, normal_form
+from memoryhub.lib.text.provenance import lacks_user_source, sources_of
 from sessions_app.models import Entry
 
 HELD_LINE = "[held for review]"
