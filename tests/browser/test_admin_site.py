@@ -52,7 +52,7 @@ def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: li
     expect(page.locator(".messagelist")).to_contain_text("Atlas: 120 knowledge entries re-categorised")
     assert KnowledgeEntry.objects.filter(category="error_pattern").count() == 120
 
-    page.click("text=See what was done, or undo it")
+    page.click("text=View or undo")
     page.click("button[data-dialog=undo]")
     page.click("dialog[open] button[type=submit]")
     expect(page.locator("main h1")).to_contain_text("Edit")
