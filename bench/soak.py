@@ -57,7 +57,8 @@ TEXT = "the label service scaled to four replicas before the carrier cut over an
 WORDS = TEXT.split()
 
 
-LIFE_SECONDS = (0.8, 3.0)  # until a worker is killed; it takes about one to start
+START_SECONDS = 30.0  # how long a worker may take to begin a run
+RUN_SECONDS = 0.3  # about how long a run takes
 
 
 @contextmanager
@@ -155,8 +156,13 @@ def turns(count: int) -> list[str]:
     return faults + ledger_faults({"cli:soak": said})
 
 
+def runs_begun() -> set[tuple[int, int]]:
+    """Return the runs in progress, each with its fencing number, which each worker that takes the run increases."""
+    return set(Run.objects.filter(status="running").values_list("pk", "fencing_number"))
+
+
 def kills(rounds: int) -> list[str]:
-    """A worker is killed at random moments, and another one continues each time."""
+    """A worker is killed a moment after it begins a run, and another one continues each time."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", max_entries=20, recent_window=4)
     said: dict[str, list[str]] = {}
     faults: list[str] = []
@@ -169,18 +175,26 @@ def kills(rounds: int) -> list[str]:
                     rows = turn(number * 10 + step)
                     append(workspace, key, rows, f"{number}-{step}")
                     said.setdefault(key, []).extend(row["content"] for row in rows)
+            before = runs_begun()
             with worker(base_url) as child:
-                time.sleep(random.uniform(*LIFE_SECONDS))
+                deadline = time.monotonic() + START_SECONDS
+                while not runs_begun() - before and time.monotonic() < deadline:
+                    time.sleep(0.005)
+                time.sleep(random.uniform(0, RUN_SECONDS))
                 child.send_signal(signal.SIGKILL)
                 child.wait()
             in_the_middle += Run.objects.filter(status="running").exists()
             faults += [f"round {number}: {row}" for row in check_memory().broken]
+        Run.objects.filter(status="parked").update(
+            status="queued", attempt_count=0
+        )  # killed too often; a person retries
         with worker(base_url):
             wait_for_runs(120)
     left = Run.objects.exclude(status="done").values_list("pk", "status", "error")
     faults += [f"run {run} is {status}: {error}" for run, status, error in left]
     done = Run.objects.filter(status="done").count()
     print(f"{rounds} kills, {in_the_middle} of them during a run; {done} runs finished")
+    faults += [] if in_the_middle else ["no kill hit a run"]
     return faults + ledger_faults(said)
 
 
