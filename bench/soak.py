@@ -185,9 +185,8 @@ def kills(rounds: int) -> list[str]:
                 child.wait()
             in_the_middle += Run.objects.filter(status="running").exists()
             faults += [f"round {number}: {row}" for row in check_memory().broken]
-        Run.objects.filter(status="parked").update(
-            status="queued", attempt_count=0
-        )  # killed too often; a person retries
+        # Runs whose worker was killed too often are parked. A person would retry them.
+        Run.objects.filter(status="parked").update(status="queued", attempt_count=0)
         with worker(base_url):
             wait_for_runs(120)
     left = Run.objects.exclude(status="done").values_list("pk", "status", "error")
