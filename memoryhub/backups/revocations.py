@@ -20,12 +20,24 @@ TABLES = {
     "memoryhub_apitoken",
     "memoryhub_invitation",
     "auth_user",
+    "sessions_app_membership",
+    "sessions_app_auditrecord",
 }
+RANKS = {"viewer": 1, "editor": 2, "operator": 3}
 _RECEIPTS = """
     SELECT f.id, f.workspace_id, w.slug, f.kind, f.digests, f.counts, f.reason, f.forgotten_by, f.forgotten_at
     FROM knowledge_app_forgotten f JOIN sessions_app_workspace w ON w.id = f.workspace_id
     WHERE f.lifted_at IS NULL ORDER BY f.id
 """
+_ACCOUNTS = "SELECT username, date_joined, id, password FROM auth_user"
+_WORKSPACES = "SELECT id, created_at FROM sessions_app_workspace"
+_ROLES = """
+    SELECT u.username, u.date_joined, w.id, w.created_at, m.role, m.id
+    FROM sessions_app_membership m
+    JOIN auth_user u ON u.id = m.user_id
+    JOIN sessions_app_workspace w ON w.id = m.workspace_id
+"""
+_NEWEST_RECORD = "SELECT max(at) FROM sessions_app_auditrecord"
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,21 @@ class Revocations:
     invitations: list[tuple[Any, ...]] = field(default_factory=list)
     inactive: list[str] = field(default_factory=list)
     no_operators: list[str] = field(default_factory=list)
+    permissions: Permissions | None = None
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """Passwords and roles, and the time of the newest audit record.
+
+    An account is identified by name and creation time, a workspace by id and creation time: another hub may use the
+    same names. ``roles``: by account and workspace.
+    """
+
+    newest_record: Any
+    passwords: dict[tuple[Any, ...], str]
+    workspaces: frozenset[tuple[Any, ...]]
+    roles: dict[tuple[Any, ...], str]
 
 
 def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
@@ -74,11 +101,23 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
                 ),
                 [name for (name,) in rows("SELECT username FROM auth_user WHERE NOT is_active")],
                 [name for (name,) in rows("SELECT username FROM auth_user WHERE NOT is_superuser")],
+                _permissions(cursor),
             )
     except (DatabaseError, ValueError):
         return None
     finally:
         database.close()
+
+
+def _permissions(cursor: Any) -> Permissions:
+    cursor.execute(_NEWEST_RECORD)
+    newest = cursor.fetchone()[0]
+    cursor.execute(_ACCOUNTS)
+    passwords = {(name, joined): password for name, joined, _id, password in cursor.fetchall()}
+    cursor.execute(_WORKSPACES)
+    workspaces = frozenset(tuple(row) for row in cursor.fetchall())
+    cursor.execute(_ROLES)
+    return Permissions(newest, passwords, workspaces, {tuple(row[:4]): row[4] for row in cursor.fetchall()})
 
 
 def _receipt(row: tuple[Any, ...]) -> Receipt:
@@ -90,7 +129,10 @@ def _receipt(row: tuple[Any, ...]) -> Receipt:
 
 
 def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -> list[str]:
-    """Revoke tokens and links, and deactivate and demote accounts; return what couldn't be applied."""
+    """Revoke tokens, links and roles, deactivate and demote accounts, and keep changed passwords.
+
+    Return what couldn't be applied.
+    """
     try:
         with database.cursor() as cursor:
             if not set(database.introspection.table_names(cursor)) >= TABLES:
@@ -110,11 +152,41 @@ def _apply(cursor: Any, revocations: Revocations) -> list[str]:
         cursor.execute(revoke, row)
     for row in revocations.invitations:
         cursor.execute(end_link, row)
-    changes = [("is_active = false", name) for name in revocations.inactive]
+    deleted = _apply_permissions(cursor, revocations.permissions) if revocations.permissions else []
+    changes = [("is_active = false", name) for name in (*revocations.inactive, *deleted)]
     changes += [("is_superuser = false, is_staff = false", name) for name in revocations.no_operators]
     only_operators = [name for change, name in changes if not _restrict(cursor, change, name)]
     message = gettext("%(name)s stays an active hub operator, because the backup has no other one")
     return [message % {"name": name} for name in dict.fromkeys(only_operators)]
+
+
+def _apply_permissions(cursor: Any, present: Permissions) -> list[str]:
+    """Keep present passwords, and remove or lower roles; return the names of accounts that were deleted.
+
+    Does nothing if the backup is newer than the database that it replaced. Roles are never raised.
+    """
+    cursor.execute(_NEWEST_RECORD)
+    newest = cursor.fetchone()[0]
+    if newest is not None and (present.newest_record is None or present.newest_record < newest):
+        return []
+    cursor.execute(_ACCOUNTS)
+    accounts = cursor.fetchall()
+    for name, joined, pk, password in accounts:
+        kept = present.passwords.get((name, joined), password)
+        if kept != password:
+            cursor.execute("UPDATE auth_user SET password = %s WHERE id = %s", [kept, pk])
+    cursor.execute(_ROLES)
+    for *key, role, pk in cursor.fetchall():
+        account, workspace = tuple(key[:2]), tuple(key[2:])
+        if account not in present.passwords or workspace not in present.workspaces:
+            continue
+        kept = present.roles.get(tuple(key), "")
+        if not kept:
+            cursor.execute("DELETE FROM sessions_app_membership WHERE id = %s", [pk])
+        elif RANKS.get(kept, 0) < RANKS.get(role, 0):
+            cursor.execute("UPDATE sessions_app_membership SET role = %s WHERE id = %s", [kept, pk])
+    is_same_hub = any((name, joined) in present.passwords for name, joined, *_ in accounts)
+    return [name for name, joined, *_ in accounts if is_same_hub and (name, joined) not in present.passwords]
 
 
 def _restrict(cursor: Any, change: str, username: str) -> bool:

@@ -16,7 +16,7 @@ from memoryhub.forgetting.forget import forget
 from memoryhub.forgetting.reapply import reapply_receipts
 from memoryhub.integrity import check_memory
 from memoryhub.models import Invitation
-from sessions_app.models import Entry, Session
+from sessions_app.models import Entry, Membership, Session
 from sessions_app.services.audit import By
 from tests.backups.databases import ON_POSTGRES, back_up, restore
 from tests.hub import AGENT, NOW, PERSON, add, open_at, raises_code
@@ -75,6 +75,73 @@ def test_tokens_links_and_accounts_are_revoked_again(backup, elsewhere):
     assert rows(elsewhere, "SELECT revoked_at FROM memoryhub_invitation") == [(True,)]
     accounts = rows(elsewhere, "SELECT is_active, is_superuser FROM auth_user ORDER BY username")
     assert accounts == [(False, False), (True, True), (True, False)]
+
+
+def texts(database, sql: str) -> dict:
+    with database.cursor() as cursor:
+        cursor.execute(sql)
+        found = dict(cursor.fetchall())
+    database.close()
+    return found
+
+
+OLDER = (
+    "INSERT INTO sessions_app_mutationguard (reason, opened_at) VALUES ('test', '2026-04-01 00:00:00')",
+    "UPDATE sessions_app_auditrecord SET at = '2025-01-01 00:00:00'",
+    "DELETE FROM sessions_app_mutationguard",
+)
+ROLES = "SELECT u.username, m.role FROM sessions_app_membership m JOIN auth_user u ON u.id = m.user_id"
+PASSWORDS = "SELECT username, password FROM auth_user"
+
+
+@pytest.fixture
+def backup_of_members(workspace, tmp_path):
+    """Return a backup in which two people are editors of a workspace, and all have old passwords."""
+    session = open_at(workspace)  # writes an audit record
+    for name in ("edda", "emil", "erik"):
+        user = User.objects.create_user(name)
+        Membership.objects.create(workspace=session.workspace, user=user, role="editor")
+    User.objects.create_superuser("olga")
+    User.objects.update(password="old")
+    return back_up(tmp_path / "out")
+
+
+@pytest.mark.parametrize("is_newer", [True, False])
+def test_removed_roles_and_old_passwords_do_not_come_back(backup_of_members, elsewhere, is_newer):
+    restore(backup_of_members, elsewhere)
+    change(
+        elsewhere,
+        "DELETE FROM sessions_app_membership WHERE user_id = (SELECT id FROM auth_user WHERE username = 'edda')",
+        "UPDATE sessions_app_membership SET role = 'viewer' WHERE user_id = "
+        "(SELECT id FROM auth_user WHERE username = 'emil')",
+        "UPDATE auth_user SET password = 'new' WHERE username = 'emil'",
+        *(() if is_newer else OLDER),
+    )
+
+    restored = restore(backup_of_members, elsewhere, replace=True)
+
+    assert restored.unapplied == []
+    kept = {"emil": "viewer", "erik": "editor"}
+    everything = {"edda": "editor", "emil": "editor", "erik": "editor"}
+    assert texts(elsewhere, ROLES) == (kept if is_newer else everything)
+    assert texts(elsewhere, PASSWORDS)["emil"] == ("new" if is_newer else "old")
+    assert texts(elsewhere, PASSWORDS)["edda"] == "old"
+
+
+def test_deleted_accounts_come_back_deactivated_and_others_of_the_same_name_unchanged(backup_of_members, elsewhere):
+    restore(backup_of_members, elsewhere)
+    change(
+        elsewhere,
+        "DELETE FROM sessions_app_membership",
+        "DELETE FROM auth_user WHERE username = 'edda'",
+        "UPDATE auth_user SET password = 'new', date_joined = '2026-05-01 00:00:00' WHERE username = 'erik'",
+    )
+
+    restore(backup_of_members, elsewhere, replace=True)
+
+    accounts = rows(elsewhere, "SELECT is_active, is_superuser FROM auth_user ORDER BY username")
+    assert accounts == [(False, False), (True, False), (False, False), (True, True)]
+    assert texts(elsewhere, PASSWORDS)["erik"] == "old"
 
 
 def test_the_only_operator_is_not_removed_but_named(backup, elsewhere):
