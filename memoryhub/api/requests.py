@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field, WithJsonSchema
 
+from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
 from memoryhub.lib.validation import VISIBLE_LINE
 from sessions_app.services.parsing import KINDS, ROLES
 
@@ -31,7 +32,7 @@ Entries = Annotated[
     Field(min_length=1, max_length=1000, description="Added in this order, all or none."),
 ]
 Reason = Annotated[str, Field(max_length=500, description="The reason, in one sentence. People read it.")]
-DocumentText = Annotated[str, Field(max_length=1_000_000)]
+DocumentText = Annotated[str, Field(max_length=MAX_DOCUMENT_CHARS)]
 
 
 class Body(Schema):

@@ -11,12 +11,12 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import AfterValidator, BaseModel, Field
 
-from knowledge_app.services.documents import editing
 from knowledge_app.services.documents.proposals import MAX_FACT
 from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import conversations, knowledge, memory, queries
+from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer
@@ -261,7 +261,7 @@ async def memory_why(
 async def memory_document_propose(
     context: HubContext,
     name: Name,
-    content: Annotated[str, Field(max_length=editing.MAX_CHARS, description="The complete new text."), STORABLE],
+    content: Annotated[str, Field(max_length=MAX_DOCUMENT_CHARS, description="The complete new text."), STORABLE],
     base: Annotated[
         int | None,
         Field(ge=0, le=2**31 - 1, description="The revision that you read; 0 for a new document."),

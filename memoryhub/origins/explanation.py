@@ -13,6 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Fact, FactSource, MemoryRevision
+from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, tokens_of
@@ -183,9 +184,11 @@ def steps_of(fact: Fact) -> list[Step]:
     """
     last = fact.died.number - 1 if fact.died else None
     numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
-    revisions = list(fact.document.revisions.filter(numbers).order_by("-number")[:MAX_REVISIONS])
+    revisions = fact.document.revisions.filter(numbers).order_by("-number")[:MAX_REVISIONS]
     text, steps = fact.text, []
-    for newer, older in pairwise(revisions):
+    for newer, older in pairwise(revisions.iterator(chunk_size=4)):
+        if is_oversize(older.content):
+            break
         earlier = _text_before(text, newer.content, older.content)
         if earlier is None:
             break

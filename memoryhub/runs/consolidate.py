@@ -21,6 +21,7 @@ from knowledge_app.services.documents.consolidation import (
 from knowledge_app.services.documents.model_replies import EMPTY_MEMORY, read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
 from memoryhub.find_by_name import session_of
+from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, ask, ask_tool
 from memoryhub.lib.text.facts import fact_lines, normal_form
@@ -140,6 +141,7 @@ def _proposal(
     record_cost(run, messages, called, str(called.arguments))
     with keep_reply(str(called.arguments)):
         saved = read_save_memory(called.arguments, memory=plan.memory, mark=mark)
+        check_size(saved.memory_update, plan.memory)
         for text in (saved.history_entry, saved.memory_update):
             check_reply(text, messages[0]["content"], plan.memory)
     if saved.memory_update == plan.memory:

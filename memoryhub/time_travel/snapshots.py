@@ -14,6 +14,7 @@ from typing import Any, Literal
 from django.db.models import QuerySet
 
 from knowledge_app.models import HistoryEntry
+from memoryhub.lib.document_size import shown_part
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.time_travel.gaps import Gap, gaps_of
@@ -196,7 +197,7 @@ def document_changes(workspace: Workspace, first: datetime, second: datetime) ->
                 pk=after.pk,
                 before=before,
                 after=after,
-                diff=compared(was if before else None, after.content),
+                diff=compared(shown_part(was) if before else None, shown_part(after.content)),
                 facts_added=len(facts.added),
                 facts_removed=len(facts.removed),
                 facts_reworded=len(facts.rewritten),

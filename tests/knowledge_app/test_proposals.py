@@ -8,6 +8,7 @@ from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents import proposals
 from knowledge_app.services.documents.proposals import propose_text, write_text
 from knowledge_app.services.documents.revisions import StaleBase
+from memoryhub.lib import document_size
 from sessions_app.services.audit import Actor, By
 from tests.hub import AGENT, raises_code
 from tests.knowledge_app.test_outside_edits import FACTS, NOW, edit, head, take
@@ -89,7 +90,7 @@ def test_an_author_may_leave_only_so_many_proposals_to_people(document, monkeypa
 
 
 def test_a_text_has_a_largest_length(document, monkeypatch):
-    monkeypatch.setattr(proposals, "MAX_CHARS", len(FACTS) + 2)
+    monkeypatch.setattr(document_size, "MAX_DOCUMENT_CHARS", len(FACTS) + 2)
 
     assert propose(document, FACTS + "\n-")
     for act in (write, propose):

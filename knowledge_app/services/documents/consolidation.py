@@ -25,6 +25,7 @@ from knowledge_app.services.documents.checked_proposals import (
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
 from memoryhub.lib import db_retry
+from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
@@ -115,7 +116,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     is held: its additions are committed, the rest waits; where there are no additions, or the texts conflict, nothing
     is committed and the run waits as a whole. ``approved``: a person has looked, so nothing is held.
 
-    Raises Conflict when pointer or epoch moved, LeaseLost when the run isn't this worker's any more.
+    Raises Conflict when pointer or epoch moved, LimitExceeded, LeaseLost when the run isn't this worker's any more.
     """
     session = lock_session(plan.session.pk)
     if (session.epoch, session.last_consolidated) != (plan.session.epoch, plan.session.last_consolidated):
@@ -135,6 +136,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
         )
         raise Conflict(words % {"document": document.name}, code="plan_stale")
     wanted = overlay_texts(plan.memory, current, proposal.memory)
+    check_size(wanted, current)
     foreign = set() if approved else foreign_facts(current, wanted, plan.entries)
     flags = [] if approved else judge(document, current, wanted)
     flags += [foreign_reason(len(foreign))] if foreign else []

@@ -12,15 +12,14 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
-from memoryhub.lib.layouts.documents import MAX_DOCUMENT_CHARS
+from memoryhub.lib.document_size import check_size
+from memoryhub.lib.errors import Conflict, NotFound
 from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.merge import merge_texts
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
-MAX_CHARS = MAX_DOCUMENT_CHARS
 _BULLET = re.compile(r"^\s*[-*+]\s+")
 NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
 
@@ -67,9 +66,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
     Raises EditConflict where both changed the same lines, LimitExceeded.
     """
     text = clean_text(text.replace("\r\n", "\n"))
-    if len(text) > MAX_CHARS:
-        words = gettext("A document can have at most %(most)s characters; this one has %(count)s.")
-        raise LimitExceeded(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"}, code="text_too_long")
+    check_size(text)
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     head = locked.head
     is_merged = False
@@ -87,7 +84,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
 
 @transaction.atomic
 def restore_revision(document: MemoryDocument, number: int, *, by: By) -> MemoryRevision | None:
-    """Restore an earlier text as a new revision; None if it is the current text."""
+    """Restore an earlier text as a new revision; None if it is the current text. Raises LimitExceeded."""
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     wanted = locked.revisions.get(number=number)
     if locked.head and wanted.content == locked.head.content:

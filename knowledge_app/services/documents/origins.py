@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from knowledge_app.models import FactSource, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.blame import blame
+from memoryhub.lib.document_size import is_oversize
 from sessions_app.models import Entry
 
 MAX_REVISIONS = 500  # read; older lines are attributed to the oldest of them
@@ -29,10 +31,12 @@ class LineOrigin:
 
 def line_origins(document: MemoryDocument) -> list[LineOrigin]:
     """Return the lines of a document's head with their origins, in order."""
-    revisions = list(document.revisions.select_related("run__session").order_by("-number")[:MAX_REVISIONS])[::-1]
+    rows = document.revisions.select_related("run__session").defer("content", "raw")
+    revisions = list(rows.order_by("-number")[:MAX_REVISIONS])[::-1]
     if not revisions:
         return []
-    numbers = blame(revision.content for revision in revisions)
+    numbers = blame(_texts(document, first=revisions[0].number))
+    last: str = MemoryRevision.objects.values_list("content", flat=True).get(pk=revisions[-1].pk)
     entries: dict[int, list[Entry]] = {}
     sources = FactSource.objects.filter(fact__document=document, fact__died=None, entry__isnull=False)
     for source in sources.select_related("entry__session", "fact"):
@@ -40,5 +44,12 @@ def line_origins(document: MemoryDocument) -> list[LineOrigin]:
             entries.setdefault(source.fact.line, []).append(source.entry)
     return [
         LineOrigin(place, line, revisions[number], entries.get(place, []))
-        for place, (line, number) in enumerate(zip(revisions[-1].content.split("\n"), numbers, strict=True), 1)
+        for place, (line, number) in enumerate(zip(last.split("\n"), numbers, strict=True), 1)
     ]
+
+
+def _texts(document: MemoryDocument, *, first: int) -> Iterator[str]:
+    """Return the texts of a document from a revision on, one at a time. Oversize ones count as empty."""
+    rows = document.revisions.filter(number__gte=first).order_by("number").values_list("content", flat=True)
+    for text in rows.iterator(chunk_size=4):
+        yield "" if is_oversize(text) else text

@@ -16,6 +16,7 @@ from knowledge_app.services.documents.outside_edit_plan import (
     plan_outside_edit,
 )
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
+from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.text.change_guard import new_findings, pin_reasons, safe_part, safety_reasons
@@ -143,6 +144,9 @@ def _checked(document: MemoryDocument | None, edit: OutsideEdit, item: DocumentR
         return edit
     head = document.head.content if document and document.head else ""
     text = edit.text if edit.verdict == "merge" else item.content
+    if is_oversize(text) or is_oversize(item.content):
+        why = f"has {len(text):,} characters; the limit is {MAX_DOCUMENT_CHARS:,}"
+        return OutsideEdit("hold", item.content, (why,))
     pins = list(Fact.objects.filter(document=document, died=None, pinned=True).values_list("text", flat=True))
     flags = tuple(pin_reasons(text, pins) + safety_reasons(head, text))
     if not flags:

@@ -9,10 +9,10 @@ from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.consolidation import judge
-from knowledge_app.services.documents.editing import MAX_CHARS
 from knowledge_app.services.documents.revisions import StaleBase, content_hash, revise_document
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import Conflict, Invalid, LimitExceeded, NotFound
+from memoryhub.lib.document_size import check_size
+from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By, record
@@ -103,10 +103,7 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
 
 def _cleaned(text: str) -> str:
     text = clean_text(text.replace("\r\n", "\n"))
-    if len(text) > MAX_CHARS:
-        raise LimitExceeded(
-            f"A document can have at most {MAX_CHARS:,} characters; this one has {len(text):,}.", code="text_too_long"
-        )
+    check_size(text)
     return text
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from sessions_app.models import Run, Workspace
@@ -45,9 +46,11 @@ def revise_document(
     """Make ``content`` the document's head as a new revision, with its facts and an audit record.
 
     One transaction; the head moves by compare-and-set from ``base``. ``is_intermediate``: an intermediate revision,
-    followed by another one in the same transaction; facts aren't updated. Raises StaleBase if ``base`` isn't the
-    head.
+    followed by another one in the same transaction; facts aren't updated. Raises LimitExceeded, and StaleBase if
+    ``base`` isn't the head.
     """
+    if content != (base.content if base else ""):
+        check_size(content, base.content if base else "")
     with transaction.atomic():
         revision = MemoryRevision.objects.create(
             document=document,

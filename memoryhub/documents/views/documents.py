@@ -15,6 +15,7 @@ from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevisio
 from knowledge_app.services.documents.delivery import delivery_of, undelivered_documents
 from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.document_size import is_oversize, shown_fact, shown_part
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text.diff import diff_lines
@@ -94,7 +95,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
     if number := request.GET.get("revision"):
         shown = get_object_or_404(found.revisions, number=parse_int(number, digits=9) or 0)
-    text = show_invisible(shown.content) if shown else ""
+    text = show_invisible(shown_part(shown.content)) if shown else ""
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None
     read = [shown, *([before] if wants_diff else [])]
@@ -109,12 +110,13 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "shown": shown,
         "is_head": shown == found.head,
         "before": before,
-        "diff": diff_lines(show_invisible(before.content), text) if wants_diff and before else None,
+        "diff": diff_lines(show_invisible(shown_part(before.content)), text) if wants_diff and before else None,
         "sections": [] if wants_diff else _sections(text),
         "text": text,
+        "is_cut": any(one and is_oversize(one.content) for one in read),
         "has_raw": bool(shown and shown.raw is not None),
         "revisions": list(found.revisions.order_by("-number")[:SHOWN_REVISIONS]),
-        "removed": [(fact, show_invisible(fact.text)) for fact in removed_rows],
+        "removed": [(fact, show_invisible(shown_fact(fact.text))) for fact in removed_rows],
         "removed_count": removed.count(),
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),

@@ -22,9 +22,9 @@ from knowledge_app.services.documents.editing import (
 from knowledge_app.services.documents.origins import line_origins
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.lib.content_check.reach import show_invisible
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize, shown_fact, shown_part
+from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.layouts.documents import MAX_DOCUMENT_CHARS
 from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import split_sections
@@ -52,6 +52,15 @@ def _log_read(request: HttpRequest, document: MemoryDocument) -> None:
         log_page_access(request, document.workspace, "document.read", seen)
 
 
+def _leads_back(request: HttpRequest, document: MemoryDocument) -> bool:
+    """Tell whether a document is oversize, and flash a message about it."""
+    if document.head is None or not is_oversize(document.head.content):
+        return False
+    words = gettext("%(document)s is too long for this page. Documents can have at most %(most)s characters.")
+    messages.error(request, words % {"document": document.name, "most": f"{MAX_DOCUMENT_CHARS:,}"})
+    return True
+
+
 @require_POST
 def start(request: HttpRequest, slug: str) -> HttpResponse:
     """Create a document for which the agent has no file yet."""
@@ -64,6 +73,8 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
 def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Edit a document; a save is merged with concurrent changes, or shows both texts on a conflict."""
     document = find_document(request, slug, pk, role=EDITOR)
+    if _leads_back(request, document):
+        return redirect("documents:document", slug, pk)
     head = document.head
     start_values = {"text": head.content if head else "", "base": head.number if head else 0}
     form = EditForm(request.POST or None, initial=start_values)
@@ -78,6 +89,9 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
                 by=by_person(request),
                 reason=form.cleaned_data["reason"] or "edited on its page",
             )
+        except LimitExceeded as error:
+            form.add_error(None, error.message)
+            status = 422
         except EditConflict as error:
             conflict = diff_lines(show_invisible(error.base), show_invisible(error.head.content))
             data = request.POST.copy()
@@ -136,13 +150,16 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "revisions": revisions,
         "old": old,
         "new": new,
-        "diff": diff_lines(show_invisible(old.content), show_invisible(new.content)),
+        "diff": diff_lines(*(show_invisible(shown_part(one.content)) for one in (old, new))),
+        "is_cut": is_oversize(old.content) or is_oversize(new.content),
     }
     return render_page(request, "documents/compare.html", context)
 
 
 def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
+    if _leads_back(request, document):
+        return redirect("documents:document", slug, pk)
     lines = [(line, show_invisible(line.text)) for line in line_origins(document)]
     _log_read(request, document)
     context = {"workspace": document.workspace, "document": document, "lines": lines}
@@ -176,6 +193,8 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Show near-duplicate lines and remove the selected ones."""
     document = find_document(request, slug, pk, role=EDITOR)
+    if _leads_back(request, document):
+        return redirect("documents:document", slug, pk)
     if request.method == "POST":
         chosen = parse_ints(request.POST.getlist("line"))
         if document.head and request.POST.get("base") != str(document.head.number):
@@ -226,7 +245,7 @@ def learnt(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     for source in rows[:MAX_SOURCES]:
         _, entries = by_fact.setdefault(source.fact_id, (source.fact, []))
         entries += [source.entry] if source.entry and source.entry.session_id == session.pk else []
-    facts = [(fact, show_invisible(fact.text), entries) for fact, entries in by_fact.values()]
+    facts = [(fact, show_invisible(shown_fact(fact.text)), entries) for fact, entries in by_fact.values()]
     said = [entry for _, entries in by_fact.values() for entry in entries]
     log_page_access(request, workspace, "facts.read", seen_rows("facts", by_fact) + seen_entries(said))
     context = {"workspace": workspace, "session": session, "facts": facts}

@@ -21,6 +21,7 @@ from memoryhub.edit_responses import EXPORT, REVIEW, VERIFY, answer_edit, export
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.date_ranges import parse_day
+from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_ints
@@ -54,7 +55,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "state": request.GET.get("state", ""),
         "page": page,
         "count": current.count(),
-        "facts": [(fact, show_invisible(fact.text)) for fact in page.rows],
+        "facts": [(fact, show_invisible(shown_fact(fact.text))) for fact in page.rows],
         "actions": ACTIONS,
         "may_edit": has_role(request.user, document.workspace, EDITOR),
         "today": timezone.localdate(),

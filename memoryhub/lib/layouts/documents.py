@@ -6,6 +6,7 @@ import re
 from datetime import tzinfo
 from difflib import SequenceMatcher
 
+from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Problem
 from memoryhub.lib.layouts.times import split_prefix
 from memoryhub.lib.safe_folder import FileInfo, Folder, UnchangedFile, UnreadableFile
@@ -22,7 +23,6 @@ _DOTTED = re.compile(r"\n \.$", re.MULTILINE)
 _INDENTED_START = re.compile(r"\A (?= *\[\d{4}-\d\d-\d\d)")
 _BLANK = re.compile(r"\n[^\S\n]*(?=\n)")
 EXCERPT_BYTES = 2000
-MAX_DOCUMENT_CHARS = 1_000_000
 
 
 def unreadable_file(path: str, kind: FileKind, error: UnreadableFile) -> FileRead:
@@ -45,9 +45,9 @@ def read_document(folder: Folder, path: str) -> FileRead:
     except UnreadableFile as error:
         return unreadable_file(path, "document", error)
     read = parse_document(path, raw, info)
-    size = sum(len(item.content) for item in read.items if isinstance(item, DocumentRecord))
-    if size > MAX_DOCUMENT_CHARS:
-        what = f"has {size:,} characters; the limit is {MAX_DOCUMENT_CHARS:,}"
+    texts = [item.content for item in read.items if isinstance(item, DocumentRecord)]
+    if any(map(is_oversize, texts)):
+        what = f"has {max(map(len, texts)):,} characters; the limit is {MAX_DOCUMENT_CHARS:,}"
         return FileRead(path, "document", info, problems=[Problem(path, None, what, "not imported", "rejected")])
     return read
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memoryhub.lib.errors import Invalid
+from memoryhub.lib.errors import Invalid, LimitExceeded
 
 MIN_ECHO = 60  # characters of a line of the instructions
 _STATUS = r"(?:4\d\d|5\d\d)"
@@ -49,7 +49,7 @@ def keep_reply(text: str) -> Iterator[None]:
     """Add a refused reply to the error, so that its run keeps it."""
     try:
         yield
-    except Invalid as error:
+    except (Invalid, LimitExceeded) as error:
         error.details["reply"] = text
         raise
 

@@ -13,6 +13,7 @@ from knowledge_app.services.documents.checked_proposals import foreign_facts, fo
 from knowledge_app.services.documents.held_changes import hunks_of
 from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.document_size import is_oversize, shown_part
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_ints
@@ -51,7 +52,8 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         (gettext("Current"), ours),
         (gettext("Proposed"), change.proposed),
     ]
-    warnings = _warnings(change)
+    is_cut = any(is_oversize(text) for _label, text in texts)
+    warnings = {} if is_cut else _warnings(change)
     hunks = [
         (
             hunk,
@@ -59,7 +61,7 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             [show_invisible(line) for line in hunk.new],
             list(dict.fromkeys(warnings[line] for line in hunk.new if line in warnings)),
         )
-        for hunk in hunks_of(change)
+        for hunk in ([] if is_cut else hunks_of(change))
     ]
     numbers = {revision.number for revision in (change.base, change.ours) if revision}
     seen = [seen_revision(change.document_id, number) for number in sorted(numbers)]
@@ -68,7 +70,7 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "workspace": change.workspace,
         "change": change,
         "hunks": hunks,
-        "texts": [(label, show_invisible(text)) for label, text in texts],
+        "texts": [(label, show_invisible(shown_part(text))) for label, text in texts],
         "is_whole_run": bool(change.run and change.run.status == "held"),
         "history": change.run.proposal.get("history", "") if change.run else "",
         "may_decide": change.status == HeldChange.Status.PENDING and has_role(request.user, change.workspace, EDITOR),
@@ -113,7 +115,7 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     if hunks == []:
         messages.error(request, gettext("Select at least one part, or reject the change."))
         return redirect("held-change", slug, pk)
-    part_count = len(hunks_of(change))
+    part_count = len(hunks_of(change)) if hunks else 0
     try:
         approve(
             change,
