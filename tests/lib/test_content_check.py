@@ -1,7 +1,6 @@
 """The check of content: instructions in many disguises are flagged, ordinary facts aren't."""
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,9 @@ from hypothesis import strategies as st
 
 from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.content_check.normalising import fold, variants
+from memoryhub.lib.content_check.overrides import imitates_role, overrides_instructions
 from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.targets import has_target
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
@@ -103,11 +104,14 @@ def test_any_text_can_be_checked(text):
     assert all(1 <= finding.line <= text.count("\n") + 1 for finding in check_text(text))
 
 
-@pytest.mark.parametrize(
-    "part", ["a ", "`", "ignore ", "- ", "&#1;", "run all ", "a.b.", "http://", "всегда ", "QUJD", "%41", "é"]
-)
-def test_long_texts_are_checked_in_linear_time(part):
-    start = time.monotonic()
-    check_text((part * 20_000)[:40_000])
+@pytest.mark.parametrize("part", ["z", "_", "a-", "a@", "-", "=", "*", "a dot ", "1.", "/", "+1 ", "`a ", "é"])
+def test_patterns_need_linear_time(part):
+    """A pattern that tries each start of a long run again would not finish."""
+    text = (part * 200_000)[:200_000]
 
-    assert time.monotonic() - start < 20
+    assert [has_target(text), imitates_role(text), overrides_instructions(text)].count(True) <= 1
+
+
+@pytest.mark.parametrize("part", ["ignore ", "&#1;", "run all ", "http://", "всегда ", "QUJD", "%41", "chat \n"])
+def test_long_texts_are_checked(part):
+    assert len(check_text((part * 20_000)[:20_000])) <= 20_000 // len(part)

@@ -115,7 +115,7 @@ _ROLE = [
         r"|notification|announcement|policy update)\s*(?:\(.{0,40}\))?\s*[:\]\-—=]",
         r"[\"']role[\"']\s*:\s*[\"'](?:system|developer|assistant|tool|user)[\"']|(?:^|\n)\s*(?:role"
         r"|from)\s*[:=]\s*(?:system|developer)\b",
-        r"(?:[-=#*_~]{3,}|\b)\s*(?:begin|start|end|stop)(?:ning)? (?:of )?(?:the )?(?:new )?(?:system"
+        r"(?:[-=#*_~]{3}|\b)\s*(?:begin|start|end|stop)(?:ning)? (?:of )?(?:the )?(?:new )?(?:system"
         r"|instructions?|prompt|memory|conversation|context|data|untrusted|user input|input|admin|hidden"
         r"|override|secret)\b[\w ]{0,30}(?:[-=#*_~\]>:]{1,}|$)",
         r"^(?:system|developer)\s*(?:\||>|::|=>|->)|\bend of (?:context|prompt|document|memory|conversation|user"

@@ -6,22 +6,22 @@ import re
 
 URL = re.compile(
     r"\b(?:https?|ftp|ssh|wss?|git|s3|gs|file|data|javascript|tcp|smb|ldap)\s?:\s?/{0,2}(?=\S)(?!\s)|\bhxxps?\b"
-    r"|\bwww\.\w|(?<![\w@./-])(?:[a-z0-9-]+(?:\.|\[\.\]|\(\.\)| dot | \[dot\] ))+(?:com|net|org|io|ru|cn|xyz"
+    r"|\bwww\.\w|(?<![\w@./-])(?:[a-z0-9-]+(?:\.|\[\.\]|\(\.\)| dot | \[dot\] )){1,40}(?:com|net|org|io|ru|cn|xyz"
     r"|info|biz|top|site"
     r"|app|dev|sh|me|co|ai|example|test|invalid|onion|tk|ml|cc|ws|link|click|zip|de|fr|uk|eu|br|jp|kr|in|it"
     r"|es)\b(?![\w-])"
 )
-_ADDRESS = re.compile(
-    r"[\w.+%-]+\s?(?:@|\[at\]|\(at\)| at )\s?[\w-]+(?:\.|\[dot\]| dot )[\w.-]+|\b\d{1,3}(?:\.\d{1,3}){3}\b(?!\.\d)"
+_ADDRESS = re.compile(  # one character before the @ is enough: more would be tried from each of them
+    r"[\w.+%-]\s?(?:@|\[at\]|\(at\)| at )\s?[\w-]+(?:\.|\[dot\]| dot )[\w.-]|\b\d{1,3}(?:\.\d{1,3}){3}\b(?!\.\d)"
     r"|\b[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}\b|\b0x[0-9a-f]{6,}|\bbc1[a-z0-9]{8,}|\+\d[\d ()-]{7,}\d"
 )
 PATH = re.compile(
     r"(?<![\w/.:])(?:~|\$home|%\w+%|\.{1,2})?/(?:etc|tmp|var|home|root|usr|opt|bin|dev|proc|sys|mnt|srv|users"
     r"|boot|run"
-    r"|\.\w+|\.ssh)(?:/[\w.-]+)*|~/\S+|\b[a-z]:\\\S|\\\\[\w.-]+\\|(?<!\w)\.(?:env|ssh|bashrc|bash_profile|zshrc"
+    r"|\.\w+|\.ssh)(?:/[\w.-]+)*|~/\S|\b[a-z]:\\\S|\\\\[\w.-]+\\|(?<!\w)\.(?:env|ssh|bashrc|bash_profile|zshrc"
     r"|profile|netrc"
     r"|npmrc|pgpass|aws|kube|gitconfig|gnupg|git)\b|\bid_(?:rsa|ed25519)\b|authorized_keys|known_hosts|crontab\b"
-    r"|\b(?:agents|claude|gemini|soul|memory|user|skill|bootstrap|identity)\.md\b|\b[\w-]+\.(?:sh|ps1|exe|bat"
+    r"|\b(?:agents|claude|gemini|soul|memory|user|skill|bootstrap|identity)\.md\b|\w-*\.(?:sh|ps1|exe|bat"
     r"|cmd|vbs|dll|pem|key|jar)\b"
 )
 _RISKY = (
