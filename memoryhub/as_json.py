@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from knowledge_app.models import Forgotten, KnowledgeEntry, Observation
+from knowledge_app.services.held_rows import held_fields
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DetectedLayout
 from sessions_app.models import AuditRecord, Run, Session, Workspace
@@ -105,6 +106,7 @@ def knowledge_document(entry: KnowledgeEntry) -> dict[str, Any]:
         "review_by": entry.review_by,
         "withdrawn_at": entry.withdrawn_at,
         "withdrawn_reason": entry.withdrawn_reason or None,
+        **held_fields(entry),
     }
 
 
@@ -123,6 +125,7 @@ def observation_document(row: Observation) -> dict[str, Any]:
         "accessed_at": row.accessed_at,
         "withdrawn_at": row.withdrawn_at,
         "withdrawn_reason": row.withdrawn_reason or None,
+        **held_fields(row),
     }
 
 

@@ -15,6 +15,7 @@ from knowledge_app.models import (
     FactSource,
     Forgotten,
     HeldChange,
+    HeldRow,
     HygieneScore,
     KeyValue,
     KnowledgeEntry,
@@ -59,6 +60,15 @@ class HeldChangeAdmin(ReadOnlyAdmin):
     list_filter = ["status", "workspace"]
     list_select_related = ["workspace", "document", "decided_by"]
     search_fields = ["reason", "author_name", "proposed"]
+    date_hierarchy = "created_at"
+
+
+@admin.register(HeldRow)
+class HeldRowAdmin(ReadOnlyAdmin):
+    list_display = ["id", "workspace", "row", "author_name", "created_at"]
+    list_filter = ["workspace"]
+    list_select_related = ["workspace", "knowledge", "observation", "key_value", "history_entry"]
+    search_fields = ["author_name"]
     date_hierarchy = "created_at"
 
 

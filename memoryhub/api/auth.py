@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -21,6 +22,7 @@ from ninja.security import HttpBearer
 from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require, spend_call
 from memoryhub.api.problems import error_problem, problem
 from memoryhub.lib import db_retry
+from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import DUPLICATE_KEY, KEPT_AS_TEXT, BadJSON, clean_text, decode_json
 from memoryhub.models import IdempotentCall
@@ -29,6 +31,7 @@ SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
 NO_NUMBERS = frozenset(f"{name}{KEPT_AS_TEXT}" for name in ("NaN", "Infinity", "-Infinity"))
 BUSY_SECONDS = 5  # for Retry-After when the database is busy
+CHECKED_ADDRESS = re.compile(r"/(?:knowledge(?:/\d+)?|observations|value|history)$")
 View = Callable[..., HttpResponse]
 logger = logging.getLogger(__name__)
 
@@ -153,9 +156,28 @@ def idempotent(run: View) -> View:
         if len(key) > MAX_KEY:
             return problem(400, "bad_idempotency_key", f"An idempotency key may have at most {MAX_KEY} characters.")
         call = WriteCall(caller, key, _request_hash(request))  # before the transaction: a slow body would prolong it
-        return _run_once(call, lambda: run(request, *args, **kwargs))
+        with checked_ahead(_texts_to_check(request)):
+            return _run_once(call, lambda: run(request, *args, **kwargs))
 
     return operation
+
+
+def _texts_to_check(request: HttpRequest) -> list[str]:
+    """Return the texts of a request that adds memory, which the content check reads before they are stored."""
+    if not CHECKED_ADDRESS.search(request.path):
+        return []
+    try:
+        return list(_strings(decode_json(request.body.decode()).value))
+    except (UnicodeDecodeError, MemoryHubError):  # reported when the body is parsed
+        return []
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _strings(one)
 
 
 def _run_once(call: WriteCall, run: Callable[[], HttpResponse]) -> HttpResponse:

@@ -239,7 +239,23 @@ class WriteAnswer(Schema):
     proposal: ProposalAnswer | None = None
 
 
-class HistoryAnswer(Schema):
+class CheckFinding(Schema):
+    """Why the content check flagged a text: its field, the line from 1, a code, and an explanation."""
+
+    field: str
+    line: int
+    code: str
+    message: str
+
+
+class Checked(Schema):
+    """``held``: flagged, and left out of prompts, recall, searches and lists until a person approves it."""
+
+    held: bool
+    findings: list[CheckFinding]
+
+
+class HistoryAnswer(Checked):
     id: int
     position: int
     content: str
@@ -247,7 +263,7 @@ class HistoryAnswer(Schema):
     occurred_at: datetime | None
 
 
-class KnowledgeAnswer(Schema):
+class KnowledgeAnswer(Checked):
     id: int
     content_id: str
     category: str
@@ -265,7 +281,7 @@ class PromptAnswer(Schema):
     text: str
 
 
-class ObservationAnswer(Schema):
+class ObservationAnswer(Checked):
     id: int
     uid: str
     category: str
@@ -299,7 +315,7 @@ class RecallAnswer(Schema):
     memories: list[RecalledMemory]
 
 
-class ValueAnswer(Schema):
+class ValueAnswer(Checked):
     key: str
     value: str
     updated_at: datetime | None

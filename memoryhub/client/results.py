@@ -254,7 +254,26 @@ class Written(TypedDict):
     proposal: NotRequired[Proposal | None]
 
 
-class HistoryEntry(TypedDict):
+class Finding(TypedDict):
+    """Why the content check flagged a text: its field, the line from 1, a code, and an explanation."""
+
+    field: str
+    line: int
+    code: str
+    message: str
+
+
+class Checked(TypedDict):
+    """``held``: flagged, and left out of prompts, recall, searches and lists until a person approves it.
+
+    Hubs before this check don't send these fields.
+    """
+
+    held: NotRequired[bool]
+    findings: NotRequired[list[Finding]]
+
+
+class HistoryEntry(Checked):
     id: int
     position: int
     content: str
@@ -262,7 +281,7 @@ class HistoryEntry(TypedDict):
     occurred_at: str | None
 
 
-class KnowledgeEntry(TypedDict):
+class KnowledgeEntry(Checked):
     id: int
     content_id: str
     category: str
@@ -276,7 +295,7 @@ class KnowledgeEntry(TypedDict):
     review_by: str | None
 
 
-class Observation(TypedDict):
+class Observation(Checked):
     id: int
     uid: str
     category: str
@@ -316,7 +335,7 @@ class Recalled(TypedDict):
     memories: list[RecalledMemory]
 
 
-class Value(TypedDict):
+class Value(Checked):
     key: str
     value: str
     updated_at: str | None

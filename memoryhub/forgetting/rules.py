@@ -70,7 +70,7 @@ role kind tool_call_id source_id source_hash content_hash body_hash before_hash 
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
 other_table action object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type
 digests counts added updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash
-request_hash scopes mac key_check
+request_hash scopes mac key_check findings
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
 KEYED = frozenset(
@@ -100,6 +100,7 @@ NAMES = (  # names of tables, as the filter ``words`` shows them
     gettext_noop("Facts"),
     gettext_noop("Forgotten"),
     gettext_noop("Held changes"),
+    gettext_noop("Held rows"),
     gettext_noop("History entries"),
     gettext_noop("Idempotent calls"),
     gettext_noop("Import problems"),

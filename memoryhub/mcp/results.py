@@ -14,7 +14,23 @@ class Value(BaseModel):
     updated_at: datetime
 
 
-class WrittenValue(BaseModel):
+class Finding(BaseModel):
+    """Why the content check flagged a text."""
+
+    field: str
+    line: int
+    code: str
+    message: str
+
+
+class Checked(BaseModel):
+    """``held``: flagged, and not in any other result until a person approves it."""
+
+    held: bool
+    findings: list[Finding]
+
+
+class WrittenValue(Checked):
     key: str
     updated_at: datetime
 
@@ -58,7 +74,7 @@ class Recalled(BaseModel):
     memories: list[RecalledMemory]
 
 
-class Added(BaseModel):
+class Added(Checked):
     id: int
     category: str
     content: str
@@ -92,7 +108,7 @@ class Cleared(BaseModel):
     run: int | None
 
 
-class Note(BaseModel):
+class Note(Checked):
     id: int
     position: int
     session: str | None

@@ -17,6 +17,7 @@ from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import conversations, knowledge, memory, queries
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
+from memoryhub.lib.errors import Refused
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer
@@ -40,10 +41,13 @@ Reason = Annotated[
 
 
 async def memory_read(context: HubContext, key: Key) -> Annotated[CallToolResult, shapes.Value]:
-    """Read the exact value of a key. memory_list returns the keys."""
+    """Read the exact value of a key. memory_list returns the keys. A value that is held for review isn't returned."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        value = shapes.Value(**knowledge.read_value(caller, key, now=now))
+        found = knowledge.read_value(caller, key, now=now)
+        if found["held"]:
+            raise Refused(f"The value of {key} is held for review: {_reasons(found['findings'])}.", code="held")
+        value = shapes.Value(**found)
         return value.value, value
 
     return await answer(context, read)
@@ -61,7 +65,7 @@ async def memory_write(
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
         written = shapes.WrittenValue(**knowledge.set_value(caller, key, value, now=now))
-        return f"Saved {written.key}.", written
+        return _unless_held(f"Saved {written.key}.", written), written
 
     return await answer(context, write)
 
@@ -165,7 +169,9 @@ async def memory_remember(
             **knowledge.remember(caller, [NewObservation(category, content, source)], now=now)
         )
         known = f"Already known as observation {remembered.offered[0].observation}." if remembered.offered else ""
-        return "Remembered." if remembered.added else known or "Already known.", remembered
+        if remembered.added:
+            return _unless_held("Remembered.", remembered.added[0]), remembered
+        return known or "Already known.", remembered
 
     return await answer(context, write)
 
@@ -183,7 +189,7 @@ async def history_append(
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
         note = shapes.Note(**memory.append_history(caller, content, session_key=session, now=now))
-        return f"Added at position {note.position}.", note
+        return _unless_held(f"Added at position {note.position}.", note), note
 
     return await answer(context, write)
 
@@ -342,6 +348,17 @@ def _hints(*, read_only: bool, idempotent: bool) -> ToolAnnotations:
 def _lines(texts: Sequence[str], next_cursor: str | None, nothing: str) -> str:
     more = [f"(More results: call again with cursor={next_cursor})"] if next_cursor else []
     return "\n".join([*texts, *more]) or nothing
+
+
+def _unless_held(text: str, checked: shapes.Checked) -> str:
+    if not checked.held:
+        return text
+    reasons = _reasons([one.model_dump() for one in checked.findings])
+    return f"{text} Held for review: {reasons}. It can't be read or recalled until a person approves it."
+
+
+def _reasons(findings: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(dict.fromkeys(one["message"] for one in findings))
 
 
 def _match_line(match: shapes.Match) -> str:

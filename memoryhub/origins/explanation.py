@@ -141,7 +141,8 @@ def find_fact(workspace: Workspace, pk: int) -> Fact:
 def explain(fact: Fact) -> Explanation:
     """Return the explanation of a fact. About ten queries, and the texts of its document's revisions."""
     order = FactSource.Kind.values
-    rows = fact.sources.select_related("entry__session", "run__session", "history_entry__session")
+    rows = fact.sources.filter(history_entry__hold=None)  # a held entry explains nothing
+    rows = rows.select_related("entry__session", "run__session", "history_entry__session")
     sources = sorted(rows, key=lambda source: (order.index(source.kind), source.pk))  # messages: best first
     origins = [Origin(source, entries_around(source.entry) if source.entry else []) for source in sources]
     kind = _kind(fact, sources)

@@ -11,6 +11,7 @@ from django.db.models import Model, Q, QuerySet, Sum
 from django.db.models.expressions import RawSQL
 
 from knowledge_app.models import MemoryDocument
+from knowledge_app.services.held_rows import LINKS
 from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching_ids_sql
 from memoryhub.lib.search.query import Filter, Query
 from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
@@ -23,9 +24,13 @@ MAX_SESSIONS = 200  # that one session name may match
 
 @dataclass(frozen=True)
 class Scope:
-    """The primary keys of the workspaces to search; None is the whole hub, for its operators only."""
+    """The primary keys of the workspaces to search; None is the whole hub, for its operators only.
+
+    ``for_agent``: leave out held rows.
+    """
 
     workspaces: tuple[int, ...] | None
+    for_agent: bool = False
 
     @property
     def only(self) -> int | None:
@@ -141,6 +146,8 @@ def filter_kind(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
     has_withdrawn = any(one.field == "has" and "withdrawn" in one.values for one in query.filters)
     if kind.live and not has_withdrawn:
         narrowing.add(kind.live)
+    if scope.for_agent and kind.model in LINKS:
+        narrowing.add(Q(hold=None))
     for one in query.filters:
         if not _narrow(kind, narrowing, one, workspaces):
             return None

@@ -1,6 +1,6 @@
 """Grip's own searches over a workspace's rows, with its results: MEMORY.md, HISTORY.md and the knowledge base.
 
-What is searched is the text that Grip would have in its files: archives and what was withdrawn aren't in it.
+What is searched is the text that Grip would have in its files: no archives, held or withdrawn rows.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument
+from knowledge_app.services.held_rows import unheld
 from memoryhub.search.grip_scoring import (
     DEFAULT_DECAY,
     history_lines,
@@ -119,7 +120,7 @@ def _log(workspace: Workspace) -> list[_Logged]:
 
 def _read_log(workspace: Workspace, *, is_archived: bool) -> Iterator[_Logged]:
     """Yield the entries of the log in order; if ``is_archived``, only the last archived one."""
-    rows = HistoryEntry.objects.filter(workspace=workspace, is_archived=is_archived)
+    rows = HistoryEntry.objects.filter(workspace=workspace, is_archived=is_archived, hold=None)
     names = ("pk", "position", "content", "occurred_at", "occurred_at_text", "session__key", "source", "withdrawn_at")
     ordered = rows.in_order().reverse()[:1] if is_archived else rows.in_order()
     for pk, position, content, occurred_at, written, key, source, withdrawn_at in ordered.values_list(*names):
@@ -135,7 +136,7 @@ def search_knowledge(
     An entry matches if its content, tags and source, joined by spaces, contain the query, ignoring case. Most used
     first, then newest, then in insertion order. An empty query matches all.
     """
-    rows = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).order_by("pk")
+    rows = unheld(KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None)).order_by("pk")
     if category:
         rows = rows.filter(category=category)
     sought = query.lower()

@@ -83,22 +83,21 @@ class Recall:
 def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMIT) -> Recall:
     """Return the best matches: ``limit`` observations of each category and ``limit`` other memories.
 
-    Reads only, calls no model.
-
-    An empty query has no matches.
+    An empty query has no matches. Held rows are left out. Reads only, calls no model.
     """
     limit = max(0, min(limit, MOST))
     asked = parse(query, now=now)
     asked = replace(asked, filters=())  # agents send plain words: no field syntax
     recalled = Recall({}, [" ".join(term.words) for term in asked.ranked_terms])
+    scope = Scope((workspace.pk,), for_agent=True)
     for category in Observation.Category:
         of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
-        found = find(Scope((workspace.pk,)), of_kind, now=now, kinds=["observation"], limit=limit)
+        found = find(scope, of_kind, now=now, kinds=["observation"], limit=limit)
         recalled.found[category.value] = [
             Recalled(hit.row, round(hit.score, 4)) for hit in found.hits if isinstance(hit.row, Observation)
         ]
         recalled.added.update(found.added)
-    others = find(Scope((workspace.pk,)), asked, now=now, kinds=MEMORY_KINDS, limit=limit)
+    others = find(scope, asked, now=now, kinds=MEMORY_KINDS, limit=limit)
     recalled.memories.extend(RecalledMemory(hit.kind, hit.row) for hit in others.hits)
     return recalled
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.key_values import living, with_text
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
@@ -150,9 +151,9 @@ def workspace_of(kind: str, row: Any) -> Workspace:
 def answer_as_grid(workspace: Workspace, query: str, *, limit: int) -> dict[str, Any]:
     """Return the key-values whose key or value contains the query, by key (grid's memory_search).
 
-    Masked values are not searched.
+    Masked values are not searched; held ones are left out.
     """
-    rows = with_text(living(workspace), query).select_related("workspace").order_by("key", "id")
+    rows = with_text(unheld(living(workspace)), query).select_related("workspace").order_by("key", "id")
     terms = [WeightedTerm((query,))] if query else []
     results = [_document("key_value", row, terms, score=None) for row in rows[: max(0, min(limit, MOST))]]
     return {"query": query, "mode": "grid", "read": [], "notes": [], "results": results}

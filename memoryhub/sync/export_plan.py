@@ -13,6 +13,7 @@ from knowledge_app.models import (
     CachedResponse,
     Fact,
     HeldChange,
+    HeldRow,
     HistoryEntry,
     KeyValue,
     KnowledgeEntry,
@@ -21,6 +22,7 @@ from knowledge_app.models import (
     Observation,
     TermRelation,
 )
+from knowledge_app.services.held_rows import unheld
 from memoryhub.graph.export import count_terms
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.coverage import ExportPlan, plan_layout
@@ -106,7 +108,7 @@ def _is_program_specific(name: str, value: object) -> bool:
 
 def _memory(workspace: Workspace) -> dict[str, int]:
     documents = MemoryDocument.objects.filter(workspace=workspace).exclude(head=None)
-    history = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None)
+    history = unheld(HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None))
     count, document_count = history.count(), documents.count()
     facts = Fact.objects.filter(workspace=workspace, died=None)
     return {
@@ -115,6 +117,7 @@ def _memory(workspace: Workspace) -> dict[str, int]:
         "revisions": MemoryRevision.objects.filter(document__workspace=workspace).count() - document_count,
         "marks": facts.filter(_is_marked() | Q(pinned=True)).count(),
         "held_changes": HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING).count(),
+        "held_rows": HeldRow.objects.filter(workspace=workspace).waiting().count(),
         "history": count,
         "history_times": history.exclude(occurred_at=None).count(),
         "history_without_time": history.filter(occurred_at=None).count(),
@@ -138,12 +141,13 @@ def _rows(workspace: Workspace) -> dict[str, int]:
     ]
     for kind, model in tables:
         rows = model.objects.filter(workspace=workspace)
-        counts[kind] = rows.filter(withdrawn_at=None).count()
+        counts[kind] = rows.filter(withdrawn_at=None, hold=None).count()
         counts["withdrawn"] += rows.exclude(withdrawn_at=None).count()
         if kind != "key_values":
-            counts["row_marks"] += rows.filter(_is_marked(), withdrawn_at=None).count()
+            counts["row_marks"] += rows.filter(_is_marked(), withdrawn_at=None, hold=None).count()
     counts["withdrawn"] += HistoryEntry.objects.filter(workspace=workspace).exclude(withdrawn_at=None).count()
-    counts["secrets"] = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None, is_secret=True).count()
+    secrets = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None, is_secret=True)
+    counts["secrets"] = unheld(secrets).count()
     counts["cached_responses"] = CachedResponse.objects.filter(workspace=workspace).count()
     counts["terms"] = count_terms(workspace)
     counts["removed_relations"] = TermRelation.objects.filter(term__workspace=workspace, is_removed=True).count()

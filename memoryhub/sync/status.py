@@ -87,7 +87,7 @@ def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str,
     if source is None and not rows.exists():
         return []
     is_compared = state is not None and state.knowledge_mark == knowledge_mark(workspace)
-    corrected = rows.filter(withdrawn_at=None).exclude(corrected={}, awaits_file_since=None)
+    corrected = rows.filter(withdrawn_at=None, hold=None).exclude(corrected={}, awaits_file_since=None)
     withdrawn = rows.filter(awaits_file_since=None).exclude(withdrawn_at=None)
     if not is_compared and (corrected.exists() or withdrawn.exists()):
         return [FileStatus(path, "knowledge", "ahead")]

@@ -13,6 +13,7 @@ from django.db.models import Max
 
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history_matching import HistoryMatch, LogEntry, match_history
+from knowledge_app.services.held_rows import hold_flagged
 from memoryhub.lib import db_retry
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
@@ -114,9 +115,11 @@ def add_note(workspace: Workspace, text: str, *, by: By, session_key: str = "") 
     Workspace.objects.select_for_update().get(pk=workspace.pk)  # serialize concurrent notes
     noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=by.at, session_key=session_key)
     append_history(workspace, [noted], now=by.at)
+    entry = HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
     words = "A note was added to the history"
     record(by, "history.noted", "workspace", workspace.pk, words, workspace=workspace)
-    return HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
+    hold_flagged([entry], by)
+    return entry
 
 
 @dataclass(frozen=True)

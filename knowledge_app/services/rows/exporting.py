@@ -1,6 +1,6 @@
 """Export rows in the agents' own file formats.
 
-Withdrawn rows are omitted. A row that hasn't changed since its import is exported as it was, in its place.
+Withdrawn and held rows are omitted. A row that hasn't changed since its import is exported as it was, in its place.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
+from knowledge_app.services.held_rows import unheld
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -34,7 +35,7 @@ def knowledge_file(workspace: Workspace) -> str:
 
 
 def knowledge_records(workspace: Workspace) -> Iterator[KnowledgeRecord]:
-    rows = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).order_by("id")
+    rows = unheld(KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None)).order_by("id")
     return (knowledge_record(row) for row in rows.iterator(chunk_size=1000))
 
 
@@ -65,7 +66,7 @@ def observations_file(workspace: Workspace) -> str:
 
 
 def observation_records(workspace: Workspace) -> Iterator[ObservationRecord]:
-    rows = Observation.objects.filter(workspace=workspace, withdrawn_at=None).order_by("id")
+    rows = unheld(Observation.objects.filter(workspace=workspace, withdrawn_at=None)).order_by("id")
     for row in rows.iterator(chunk_size=1000):
         yield ObservationRecord(
             uid=row.uid,
@@ -84,7 +85,7 @@ def key_values_file(workspace: Workspace) -> str:
 
 
 def key_value_records(workspace: Workspace) -> Iterator[KeyValueRecord]:
-    rows = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None).order_by("id")
+    rows = unheld(KeyValue.objects.filter(workspace=workspace, withdrawn_at=None)).order_by("id")
     return (KeyValueRecord(row.key, row.value, row.is_json) for row in rows.iterator(chunk_size=1000))
 
 
@@ -117,8 +118,8 @@ def document_records(workspace: Workspace) -> Iterator[DocumentRecord]:
 
 
 def history_records(workspace: Workspace) -> Iterator[HistoryRecord]:
-    """Yield the history in order, without withdrawn entries."""
-    rows = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None).select_related("session")
+    """Yield the history in order, without withdrawn and held entries."""
+    rows = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None, hold=None).select_related("session")
     for row in rows.in_order().iterator(chunk_size=1000):
         yield HistoryRecord(
             content=row.content,

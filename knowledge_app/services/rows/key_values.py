@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KeyValue
+from knowledge_app.services.held_rows import hold_flagged
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
@@ -89,6 +90,7 @@ def _create(workspace: Workspace, key: str, value: str, by: By) -> KeyValue:
     made = KeyValue.objects.get(workspace=workspace, key=key)
     text = f"Key-value {made.pk} written"
     record(by, "key_value.written", "key_value", made.pk, text, workspace=workspace)
+    hold_flagged([made], by)
     return made
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.held_rows import hold_flagged, unheld
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.row_changes import MAX_COUNT
 from knowledge_app.services.rows.undoable_edits import edit_rows
@@ -135,6 +136,7 @@ def _create(entry: KnowledgeEntry, by: By) -> KnowledgeEntry:
     made = KnowledgeEntry.objects.get(workspace=entry.workspace, content_id=created[0].content_id)
     text = f"Knowledge entry {made.pk} added"
     record(by, "knowledge.added", "knowledge", made.pk, text, workspace=entry.workspace)
+    hold_flagged([made], by)
     return made
 
 
@@ -243,14 +245,14 @@ def context_lines(
     """Return the entries for a prompt as (key, line) pairs, the lines in the form ``[category] content``.
 
     Ordered by Grip's priority of categories, then by use. Stops before exceeding ``max_chars`` characters, including
-    line ends, or ``max_tokens`` tokens (formats.md section 3).
+    line ends, or ``max_tokens`` tokens (formats.md section 3). Held entries are left out.
     """
     counter = counter_for(workspace.model)
     lines: list[tuple[int, str]] = []
     chars = tokens = 0
     for category in CATEGORIES:
         for pk, content in (
-            _living(workspace)
+            unheld(_living(workspace))
             .filter(category=category)
             .order_by(*USED_FIRST)
             .values_list("pk", "content")

@@ -2,7 +2,7 @@
 
 Grip keeps its entries in memory and writes them all at once, so a running program may overwrite what the hub wrote. A
 correction or addition therefore counts as delivered only when a file written by the agent contains it. Until then the
-hub keeps its value and writes it again.
+hub keeps its value and writes it again. Held entries aren't written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class KnowledgePlan:
 def knowledge_mark(workspace: Workspace) -> str:
     """Return a cheap fingerprint of the state of a workspace's entries."""
     rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by()
-    found = rows.aggregate(latest=Max("updated_at"), living=Count("pk", filter=Q(withdrawn_at=None)))
+    found = rows.aggregate(latest=Max("updated_at"), living=Count("pk", filter=Q(withdrawn_at=None, hold=None)))
     return f"{found['latest'].timestamp():.6f}-{found['living']}" if found["latest"] else "none"
 
 
@@ -48,7 +48,7 @@ def plan_knowledge(workspace: Workspace, raw: bytes | None, *, is_own: bool = Fa
 
     ``is_own``: the hub wrote these bytes, so they don't show what the agent knows.
     """
-    rows = list(KnowledgeEntry.objects.filter(workspace=workspace).order_by("id"))
+    rows = list(KnowledgeEntry.objects.filter(workspace=workspace).select_related("hold").order_by("id"))
     by_id = {row.content_id: row for row in rows}
     living_last = sorted(rows, key=lambda row: (row.withdrawn_at is None, -row.pk))
     by_identity = {name: row for row in living_last for name in (file_identity(row), row.identity)}
@@ -62,7 +62,8 @@ def plan_knowledge(workspace: Workspace, raw: bytes | None, *, is_own: bool = Fa
         return seen[row.pk]
 
     def waiting() -> list[KnowledgeEntry]:
-        return [row for row in rows if row.awaits_file_since and row.withdrawn_at is None and row.pk not in seen]
+        living = [row for row in rows if row.withdrawn_at is None and not hasattr(row, "hold")]
+        return [row for row in living if row.awaits_file_since and row.pk not in seen]
 
     def new() -> list[KnowledgeRecord]:
         return [replace(knowledge_record(row), content_id=row.identity) for row in waiting()]
@@ -85,7 +86,9 @@ def plan_knowledge(workspace: Workspace, raw: bytes | None, *, is_own: bool = Fa
 def _edit(row: KnowledgeEntry) -> EntryEdit | None:
     if row.withdrawn_at is not None:
         return EntryEdit(goes=True)
-    return EntryEdit({name: getattr(row, name) for name in row.corrected}) if row.corrected else None
+    if not row.corrected or hasattr(row, "hold"):
+        return None
+    return EntryEdit({name: getattr(row, name) for name in row.corrected})
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import Confirmation, Observation
+from knowledge_app.services.held_rows import hold_flagged
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
@@ -80,6 +81,7 @@ def store(
         Confirmation.objects.bulk_create(offered, batch_size=200)
         added = _create(workspace, fresh, run, by)
         _tell(workspace, added, offered, by)
+        hold_flagged(added, by)
         return Stored(added, offered)
 
 

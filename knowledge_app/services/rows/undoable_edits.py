@@ -6,7 +6,7 @@ so undoing that one redoes the first. If a worker dies, the next one continues w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from knowledge_app.models import (
     KnowledgeEntry,
     Observation,
 )
+from knowledge_app.services.held_rows import review_changes
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
 from knowledge_app.services.rows.row_changes import CHANGES, PAST_TENSES, Changes, Values
@@ -266,7 +267,7 @@ def _recreate(table: Table, run: Run, edited: EditedRow) -> Model:
 
 def _write(run: Run, table: Table, rows: dict[int, Model], changes: Changes, now: datetime) -> None:
     edited: list[EditedRow] = []
-    changed: list[Model] = []
+    changed: dict[Model, Collection[str]] = {}
     removed: list[int] = []
     names: set[str] = set()
     for pk, values in changes.items():
@@ -285,12 +286,14 @@ def _write(run: Run, table: Table, rows: dict[int, Model], changes: Changes, now
                 continue
             after = _plain(row, before)
             names |= before.keys()
-            changed.append(row)
+            changed[row] = before.keys()
         edited.append(EditedRow(run=run, table=run.options["table"], object_id=pk, before=before, after=after))
     EditedRow.objects.bulk_create(edited, batch_size=BATCH_ROWS)
     table.model._default_manager.filter(pk__in=removed).delete()
     if changed:
-        _update(run, table, changed, names, now)
+        _update(run, table, list(changed), names, now)
+        by = By(Actor(*run.options["actor"]), now)
+        review_changes(changed, by, is_undo=run.options["action"] == "undo")
 
 
 def apply_values(row: Any, values: Values) -> Values:

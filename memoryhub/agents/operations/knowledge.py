@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.held_rows import held_fields, unheld
 from knowledge_app.services.rows import cached_responses as cache
 from knowledge_app.services.rows.key_values import find_key, living, write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, count_access, save_entry, with_text
@@ -14,6 +15,7 @@ from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
 from memoryhub.as_json import knowledge_document, observation_document
+from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.search.recall import log_recall, recall
@@ -27,9 +29,10 @@ MAX_OBSERVATIONS = 100  # observations per call
 def list_knowledge(
     caller: Caller, *, text: str = "", category: str = "", cursor: str = "", limit: int = 50, now: datetime
 ) -> tuple[list[Document], str | None]:
-    """Return knowledge entries, latest first; with ``text``, those that contain any of its words."""
+    """Return knowledge entries, latest first; with ``text``, those that contain any of its words. No held ones."""
     require(caller, "read")
-    rows = with_text(KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None), text)
+    rows = unheld(KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None))
+    rows = with_text(rows.select_related("hold"), text)
     rows = rows.filter(category=category) if category else rows
     found, next_cursor = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
     record_access(caller, "knowledge.read", seen_rows("knowledge", [row.pk for row in found]), now)
@@ -50,9 +53,9 @@ def learn(
 ) -> tuple[Document, bool]:
     """Add a knowledge entry; return it and whether it is new. A known entry counts another use. Raises Invalid."""
     require(caller, "append")
-    added = add_knowledge(
-        caller.workspace, content, category=category, source=source, tags=tags, by=By(caller.actor, now)
-    )
+    by = By(caller.actor, now)
+    with checked_ahead([content, source, *tags]):
+        added = add_knowledge(caller.workspace, content, category=category, source=source, tags=tags, by=by)
     return knowledge_document(added.entry), added.is_new
 
 
@@ -60,8 +63,10 @@ def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: d
     """Change an entry's category, content, source or tags. Raises NotFound, KnowledgeExists, Invalid."""
     require(caller, "edit")
     entry = _entry(caller, pk)
-    save_entry(entry, values, by=By(caller.actor, now))
-    entry.refresh_from_db()
+    texts = [values.get("content", ""), values.get("source", ""), *values.get("tags", ())]
+    with checked_ahead(texts):
+        save_entry(entry, values, by=By(caller.actor, now))
+    entry = _entry(caller, pk)
     record_access(
         caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now
     )  # the response shows unchanged fields
@@ -84,9 +89,11 @@ def remember(caller: Caller, observations: Sequence[NewObservation], *, now: dat
     require(caller, "append")
     if not 0 < len(observations) <= MAX_OBSERVATIONS:
         raise LimitExceeded(f"Send 1 to {MAX_OBSERVATIONS} observations per call.", code="too_many_at_once")
-    stored = store(caller.workspace, observations, by=By(caller.actor, now))
+    with checked_ahead(text for one in observations for text in (one.content, one.source)):
+        stored = store(caller.workspace, observations, by=By(caller.actor, now))
+    added = Observation.objects.filter(pk__in=[row.pk for row in stored.added]).select_related("hold").order_by("id")
     return {
-        "added": [observation_document(row) for row in stored.added],
+        "added": [observation_document(row) for row in added],
         "offered": [{"observation": one.observation_id, "content": one.content} for one in stored.offered],
     }
 
@@ -95,7 +102,7 @@ def list_observations(
     caller: Caller, *, category: str = "", cursor: str = "", limit: int = 50, now: datetime
 ) -> tuple[list[Document], str | None]:
     require(caller, "read")
-    rows = Observation.objects.filter(workspace=caller.workspace, withdrawn_at=None)
+    rows = unheld(Observation.objects.filter(workspace=caller.workspace, withdrawn_at=None)).select_related("hold")
     rows = rows.filter(category=category) if category else rows
     found, next_cursor = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
     record_access(caller, "observations.read", seen_rows("observations", [row.pk for row in found]), now)
@@ -114,9 +121,9 @@ def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> 
 def list_keys(
     caller: Caller, *, prefix: str = "", cursor: str = "", limit: int = 200
 ) -> tuple[list[str], str | None]:
-    """Return keys with a prefix, in order, without their values (grid's memory_list)."""
+    """Return keys with a prefix, in order, without their values (grid's memory_list). No held ones."""
     require(caller, "read")
-    rows = living(caller.workspace)
+    rows = unheld(living(caller.workspace))
     rows = rows.filter(key__startswith=prefix) if prefix else rows
     found, next_cursor = rows_after(rows, order=("key", "id"), cursor=cursor, size=limit)
     return [row.key for row in found if row.key.startswith(prefix)], next_cursor  # SQLite ignores case
@@ -133,7 +140,8 @@ def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
 def set_value(caller: Caller, key: str, value: str, *, now: datetime) -> Document:
     """Set the value of a key (grid's memory_write). Earlier values are kept. Raises Invalid."""
     require(caller, "edit")
-    return _value(write_value(caller.workspace, key, value, by=By(caller.actor, now)))
+    with checked_ahead([key, value]):
+        return _value(write_value(caller.workspace, key, value, by=By(caller.actor, now)))
 
 
 def cached_response(caller: Caller, message: str, model: str, *, now: datetime) -> Document:
@@ -154,11 +162,11 @@ def keep_response(caller: Caller, message: str, model: str, response: str, *, no
 
 def _entry(caller: Caller, pk: int) -> KnowledgeEntry:
     rows = KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None)
-    entry = rows.select_related("workspace").filter(pk=pk).first()
+    entry = rows.select_related("workspace", "hold").filter(pk=pk).first()
     if entry is None:
         raise NotFound(f"This workspace has no knowledge entry {pk}.")
     return entry
 
 
 def _value(row: KeyValue) -> Document:
-    return {"key": row.key, "value": row.value, "updated_at": row.updated_at}
+    return {"key": row.key, "value": row.value, "updated_at": row.updated_at, **held_fields(row)}

@@ -11,9 +11,11 @@ from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, Memor
 from knowledge_app.services.documents.editing import find_or_start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import Written, append_fact, propose_text, write_text
+from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
 from memoryhub.find_by_name import find_document
+from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
@@ -119,16 +121,18 @@ def append_history(caller: Caller, text: str, *, session_key: str = "", now: dat
     require(caller, "append")
     if not text.strip() or len(text) > MAX_ENTRY:
         raise Invalid(f"A history entry must have 1 to {MAX_ENTRY:,} characters.", code="bad_note")
-    entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=session_key)
+    with checked_ahead([text]):
+        entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=session_key)
     return history_document(entry)
 
 
 def list_history(
     caller: Caller, *, text: str = "", cursor: str = "", limit: int = 50, now: datetime
 ) -> tuple[list[Document], str | None]:
-    """Return history entries, latest first; with ``text``, those that contain it, ignoring case."""
+    """Return history entries, latest first; with ``text``, those that contain it, ignoring case. No held ones."""
     require(caller, "read")
-    rows = HistoryEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None).select_related("session")
+    rows = unheld(HistoryEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None))
+    rows = rows.select_related("session", "hold")
     rows = rows.filter(content__icontains=text) if text else rows
     found, next_cursor = rows_after(rows, order=("-position",), cursor=cursor, size=limit)
     record_access(caller, "history.read", seen_rows("history", [row.pk for row in found]), now)
@@ -142,6 +146,7 @@ def history_document(entry: HistoryEntry) -> Document:
         "content": entry.content,
         "session": entry.session.key if entry.session else None,
         "occurred_at": entry.occurred_at,
+        **held_fields(entry),
     }
 
 

@@ -131,6 +131,7 @@ _NEVER_EXPORTED: dict[str, Label] = {  # in every layout
     "row_marks": _("checks and review dates of knowledge and observations exist only in the hub"),
     "removed_relations": _("were removed from the graph by a person; the removal stays in this hub"),
     "held_changes": _("awaits review"),
+    "held_rows": _("await review"),
     "runs": _("runs and their costs stay in this hub"),
 }
 _EARLIER = _("are from before their session restarted; the program's file contains only the current conversation")
@@ -144,6 +145,7 @@ NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("Folded entries"),
     gettext_noop("Further fields"),
     gettext_noop("Held changes"),
+    gettext_noop("Held rows"),
     gettext_noop("Hidden sessions"),
     gettext_noop("History"),
     gettext_noop("History sessions"),

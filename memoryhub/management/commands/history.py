@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from knowledge_app.models import HistoryEntry
+from knowledge_app.services.held_rows import held_fields
 from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, show_outcome
@@ -26,7 +27,7 @@ class Command(JsonCommand):
         self, *, action: str, workspace: str, positions: list[int], limit: int, **_options: Any
     ) -> dict[str, Any]:
         found = find_workspace(workspace)
-        rows = HistoryEntry.objects.filter(workspace=found).order_by("-position")
+        rows = HistoryEntry.objects.filter(workspace=found).select_related("hold").order_by("-position")
         if action == "list":
             return {"entries": [_entry(row) for row in rows[: max(1, limit)]]}
         pks = list(rows.filter(position__in=positions).values_list("pk", flat=True))
@@ -34,7 +35,8 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         for entry in result.get("entries", []):
-            self.line(f"{entry['position']}.{' (archived)' * entry['archived']} {entry['content']}")
+            notes = " (archived)" * entry["archived"] + " (held for review)" * entry["held"]
+            self.line(f"{entry['position']}.{notes} {entry['content']}")
         show_outcome(self, result)
 
 
@@ -45,4 +47,5 @@ def _entry(row: HistoryEntry) -> dict[str, Any]:
         "content": row.content,
         "archived": row.is_archived,
         "withdrawn_at": row.withdrawn_at,
+        **held_fields(row),
     }

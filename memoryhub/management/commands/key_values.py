@@ -6,6 +6,7 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import KeyValue
+from knowledge_app.services.held_rows import held_fields
 from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.exporting import key_values_file
 from memoryhub.find_by_name import find_workspace
@@ -77,7 +78,7 @@ def _get(workspace: Workspace, key: str) -> dict[str, Any]:
     row = service.find_key(workspace, key)
     if row.is_secret:
         _record_reveal(workspace, f"revealed the value of {key!r}")
-    return {"key": row.key, "value": row.value, "json": row.is_json}
+    return {"key": row.key, "value": row.value, "json": row.is_json, **held_fields(row)}
 
 
 def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]) -> dict[str, Any]:

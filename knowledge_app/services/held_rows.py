@@ -1,0 +1,111 @@
+"""Hold rows that agents write if the content check flags them.
+
+A held row is stored, but left out of everything that agents read as memory until a person approves it or edits its
+text. Agents' writes are checked in ``_create`` of each table and, for changes, in ``undoable_edits``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+
+from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from memoryhub.lib.content_check.ahead import findings_in
+from sessions_app.services.audit import By, record
+
+Finding = dict[str, Any]  # field, line (from 1), code and message
+RowT = TypeVar("RowT", bound=Model)
+LINKS: dict[type[Model], str] = {
+    KnowledgeEntry: "knowledge",
+    Observation: "observation",
+    KeyValue: "key_value",
+    HistoryEntry: "history_entry",
+}
+TEXTS: dict[type[Model], tuple[str, ...]] = {  # the fields to check
+    KnowledgeEntry: ("content", "source", "tags"),
+    Observation: ("content", "source"),
+    KeyValue: ("key", "value"),
+    HistoryEntry: ("content",),
+}
+MAX_FINDINGS = 20  # kept for a row
+
+
+def unheld(rows: QuerySet[RowT]) -> QuerySet[RowT]:
+    """Return the rows that agents may get as memory."""
+    return rows.filter(hold=None)
+
+
+def findings_of(row: Model, fields: Collection[str] | None = None) -> list[Finding]:
+    """Return what the content check finds in some fields of a row, by default all."""
+    return [
+        {"field": name, "line": found.line, "code": found.code, "message": found.message}
+        for name in TEXTS[type(row)]
+        if fields is None or name in fields
+        for text in _texts(getattr(row, name))
+        for found in findings_in(text)
+    ][:MAX_FINDINGS]
+
+
+def _texts(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [text for text in value if isinstance(text, str)]
+
+
+def hold_flagged(rows: Iterable[Any], by: By) -> None:
+    """Hold the new rows that are flagged, if an agent wrote them."""
+    if by.actor.kind != "agent":
+        return
+    for row in rows:
+        if findings := findings_of(row):
+            _hold(row, findings, by)
+
+
+def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: bool) -> None:
+    """Hold or release rows of one table by their changed fields.
+
+    Text that a person enters is approved. What an agent writes is checked, and so is what an undo restores.
+    """
+    retexted = {row: names for row, names in changed.items() if set(names) & set(TEXTS.get(type(row), ()))}
+    if not retexted:
+        return
+    link = LINKS[type(next(iter(retexted)))]
+    held = {getattr(one, f"{link}_id"): one for one in HeldRow.objects.filter(**{f"{link}__in": list(retexted)})}
+    for row, names in retexted.items():
+        hold = held.get(row.pk)
+        if by.actor.kind == "agent" or is_undo:
+            findings = findings_of(row, None if hold else names)
+            if findings:
+                _hold(row, findings, by)
+        else:
+            findings = [one for one in hold.findings if one["field"] not in names] if hold else []
+            if hold and findings:
+                HeldRow.objects.filter(pk=hold.pk).update(findings=findings)
+        if hold and not findings:
+            hold.delete()
+
+
+def _hold(row: Any, findings: list[Finding], by: By) -> None:
+    values = {
+        "workspace_id": row.workspace_id,
+        "findings": findings,
+        "author_kind": by.actor.kind,
+        "author_name": by.actor.name[:200],
+        "created_at": by.at,
+    }
+    link = LINKS[type(row)]
+    HeldRow.objects.update_or_create(**{f"{link}_id": row.pk}, defaults=values)
+    codes = ", ".join(sorted({finding["code"] for finding in findings}))
+    text = f"{row_name(row)} held for review: {codes}"
+    record(by, "row.held", link, row.pk, text, workspace=row.workspace)
+
+
+def row_name(row: Model) -> str:
+    """Return "Knowledge entry 3", for audit texts."""
+    return f"{str(row._meta.verbose_name).capitalize()} {row.pk}"
+
+
+def held_fields(row: Any) -> dict[str, Any]:
+    """Return ``held`` and ``findings`` of a row, for JSON. One query unless ``hold`` is selected."""
+    held: HeldRow | None = getattr(row, "hold", None)
+    return {"held": held is not None, "findings": held.findings if held else []}
