@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from knowledge_app.models import Concern, HeldChange
+from knowledge_app.models import Concern, HeldChange, HeldRow
 from knowledge_app.services.documents.delivery import undelivered_documents
 from knowledge_app.services.documents.pending_writes import blocking
 from memoryhub.dashboard.attention_items import (
@@ -44,7 +44,7 @@ FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "unwritten")
 
 
 def attention_items(scope: RoleScope, *, now: datetime) -> list[AttentionItem]:
-    """Return what needs attention in this scope, the most urgent kind first, then the oldest. 15 queries at most."""
+    """Return what needs attention in this scope, the most urgent kind first, then the oldest. 16 queries at most."""
     found: list[AttentionItem] = []
     for find in CURATED:
         found += find(scope.curated, now)
@@ -88,6 +88,22 @@ def _held_text(kind: str, count: int, document: str) -> str:
     else:
         words = ngettext("%(count)d change awaits review.", "%(count)d changes await review.", count)
     return words % {"count": count}
+
+
+def _held_rows(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
+    """Find rows of agents that the content check flagged."""
+    rows = HeldRow.objects.filter(workspace__in=workspaces.values("pk")).waiting()
+    found = []
+    for row in grouped(rows, since=Min("created_at")):
+        text = ngettext(
+            "%(count)d addition of an agent was flagged and awaits review.",
+            "%(count)d additions of agents were flagged and await review.",
+            row["n"],
+        )
+        url = f"{reverse('review', args=[row['workspace__slug']])}#flagged"
+        text = text % {"count": row["n"]}
+        found.append(attention_item("flagged", row, text, url, count=row["n"], since=row["since"]))
+    return found
 
 
 def _undelivered(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
@@ -302,5 +318,5 @@ def _budget_text(count: int, *, is_automatic: bool) -> str:
     )
 
 
-CURATED: tuple[Finder, ...] = (_held, _undelivered, _runs, _findings, _over_budget)
+CURATED: tuple[Finder, ...] = (_held, _held_rows, _undelivered, _runs, _findings, _over_budget)
 OPERATED: tuple[Finder, ...] = (_folders, _waiting, latest_imports, failed_deliveries)

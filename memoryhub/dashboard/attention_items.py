@@ -17,6 +17,7 @@ LABELS = {  # by kind, the most urgent first
     "folder": gettext_lazy("Folder"),
     "conflict": gettext_lazy("Conflict"),
     "held": gettext_lazy("Review"),
+    "flagged": gettext_lazy("Review"),
     "parked": gettext_lazy("Run"),
     "order": gettext_lazy("Instruction-like"),
     "approval": gettext_lazy("Run"),
@@ -31,7 +32,7 @@ LABELS = {  # by kind, the most urgent first
 }
 ORDER = tuple(LABELS)
 URGENT = ("secret", "folder", "conflict")
-NEEDS_DECISION = ("held", "parked", "order", "approval")
+NEEDS_DECISION = ("held", "flagged", "parked", "order", "approval")
 MAX_ITEMS = 200  # workspaces, or import reports, of each kind
 RECENT = timedelta(days=7)  # older failures and problems are not shown
 Finder = Callable[[QuerySet[Workspace], datetime], "list[AttentionItem]"]

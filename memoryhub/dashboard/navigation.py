@@ -16,6 +16,7 @@ from knowledge_app.models import (
     CachedResponse,
     Concern,
     HeldChange,
+    HeldRow,
     HistoryEntry,
     KeyValue,
     KnowledgeEntry,
@@ -23,6 +24,7 @@ from knowledge_app.models import (
     Observation,
     Term,
 )
+from knowledge_app.services.held_rows import LINKS
 from memoryhub.jobs.listing import live_count
 from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
@@ -114,6 +116,15 @@ COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # model, SQL c
     "concern_total": (Concern, "AND status = %s", (Concern.Status.OPEN,)),
     "live_total": (Run, f"AND status IN ({', '.join(['%s'] * len(UNSETTLED_STATUSES))})", tuple(UNSETTLED_STATUSES)),
     "held_total": (HeldChange, "AND status = %s", (HeldChange.Status.PENDING,)),
+    "held_row_total": (
+        HeldRow,
+        " ".join(
+            f"AND NOT EXISTS (SELECT 1 FROM {model._meta.db_table} held WHERE held.withdrawn_at IS NOT NULL"  # noqa: S608
+            f" AND held.id = {HeldRow._meta.db_table}.{link}_id)"
+            for model, link in LINKS.items()
+        ),
+        (),
+    ),
 }
 
 
@@ -204,17 +215,24 @@ def _current_page(request: HttpRequest) -> str:
 
 
 def _oldest_held(workspace: Workspace) -> datetime | None:
-    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
-    return held.order_by("id").values_list("created_at", flat=True).first()
+    changes = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
+    rows = HeldRow.objects.filter(workspace=workspace).waiting()
+    oldest = [held.order_by("id").values_list("created_at", flat=True).first() for held in (changes, rows)]
+    return min((at for at in oldest if at), default=None)
 
 
 def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
     """Count the rows of each part, in one query: by workspace primary key, then by part.
 
+    ``held_total`` counts held changes and held rows.
+
     Written in SQL, because every page runs it and Django takes longer to build eleven subqueries than to run them.
     """
     rows = workspaces.order_by().values_list("pk", *[_count(*counted) for counted in COUNTED.values()])
-    return {pk: dict(zip(COUNTED, counts, strict=True)) for pk, *counts in rows}
+    found = {pk: dict(zip(COUNTED, counts, strict=True)) for pk, *counts in rows}
+    return {
+        pk: counts | {"held_total": counts["held_total"] + counts["held_row_total"]} for pk, counts in found.items()
+    }
 
 
 def _count(model: type[Model], condition: str, values: tuple[str, ...]) -> RawSQL:

@@ -1,10 +1,12 @@
 from django.urls import path
 
-from memoryhub.runs.views import bulk, compress_due, review, review_bulk, runs
+from memoryhub.runs.views import bulk, compress_due, held_rows, review, review_bulk, runs
 
 urlpatterns = [
     path("w/<slug:slug>/review/", review.inbox, name="review"),
     path("w/<slug:slug>/review/decide/", review_bulk.decide_changes, name="decide-changes"),
+    path("w/<slug:slug>/review/rows/<int:pk>/approve/", held_rows.approve_held_row, name="approve-held-row"),
+    path("w/<slug:slug>/review/rows/<int:pk>/remove/", held_rows.remove_held_row, name="remove-held-row"),
     path("w/<slug:slug>/review/<int:pk>/", review.held_change, name="held-change"),
     path("w/<slug:slug>/review/<int:pk>/approve/", review.approve_held_change, name="approve-held-change"),
     path("w/<slug:slug>/review/<int:pk>/reject/", review.reject_held_change, name="reject-held-change"),

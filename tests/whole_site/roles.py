@@ -90,6 +90,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "held-change": ("viewer", "viewer"),
     "approve-held-change": ("-", "editor"),
     "reject-held-change": ("-", "editor"),
+    "approve-held-row": ("-", "editor"),
+    "remove-held-row": ("-", "editor"),
     "consolidate-session": ("-", "editor"),
     "forget": ("operator", "operator"),
     "allow-forgotten": ("-", "operator"),

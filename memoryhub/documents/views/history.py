@@ -42,7 +42,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     form = HistoryFilterForm(request.GET)
     filters = form.cleaned_data if form.is_valid() else {}
     entries = _matching(workspace, request)
-    page = keyset_page(entries.select_related("session"), order=("-position",), params=request.GET)
+    page = keyset_page(entries.select_related("session", "hold"), order=("-position",), params=request.GET)
     log_page_access(request, workspace, "history.read", seen_rows("history", [row.pk for row in page.rows]))
     context = {
         "workspace": workspace,

@@ -36,7 +36,7 @@ def _matching(workspace: Workspace, filters: Filters) -> QuerySet[KeyValue]:
     rows = KeyValue.objects.filter(workspace=workspace, withdrawn_at__isnull=not filters.get("withdrawn"))
     if begin := filters.get("begin"):
         rows = rows.filter(key__startswith=begin)
-    return service.with_text(rows, filters["q"]) if filters.get("q") else rows
+    return (service.with_text(rows, filters["q"]) if filters.get("q") else rows).select_related("hold")
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Outcome:

@@ -50,7 +50,7 @@ def _matching(workspace: Workspace, filters: Filters) -> QuerySet[KnowledgeEntry
         entries = entries.filter(review_by__lte=timezone.localdate())
     if category := filters.get("category"):
         entries = entries.filter(category=category)
-    return service.with_text(entries, filters.get("q", ""))
+    return service.with_text(entries, filters.get("q", "")).select_related("hold")
 
 
 def _actions(filters: Filters) -> tuple[Action, ...]:

@@ -35,7 +35,7 @@ def _matching(workspace: Workspace, filters: Filters) -> QuerySet[Observation]:
         rows = rows.filter(category=category)
     if text := filters.get("q"):
         rows = rows.filter(Q(content__icontains=text) | Q(source__icontains=text))
-    return rows
+    return rows.select_related("hold")
 
 
 def _actions(filters: Filters) -> tuple[Action, ...]:

@@ -154,6 +154,7 @@ def row_context(request: HttpRequest, workspace: Workspace, kind: EditableKind, 
         "kind": kind,
         "workspace": workspace,
         "row": row,
+        "hold": getattr(row, "hold", None),
         "states": list(row.history.order_by("-history_id")[:SHOWN_STATES]),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }

@@ -6,8 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from knowledge_app.models import HeldChange
+from knowledge_app.models import HeldChange, HeldRow, KeyValue
 from knowledge_app.services.documents.held_changes import hunks_of
+from knowledge_app.services.held_rows import LINKS
+from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
 from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.text.diff import diff_texts
@@ -16,17 +18,20 @@ from memoryhub.runs.review import approve, reject
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "review")
+ACTIONS = ("list", "show", "approve", "reject", "approve-row", "remove-row")
+MASK = "••••"
 
 
 class Command(JsonCommand):
-    help = "List and show held changes, and approve (completely, in parts, or edited) or reject them."
+    help = (
+        "List and show held changes, and approve (completely, in parts, or edited) or reject them. "
+        "Approve or remove flagged additions of agents."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "action", nargs="?", choices=("list", "show", "approve", "reject"), default="list", help="what to do"
-        )
-        parser.add_argument("number", nargs="?", type=int, help="number of the held change")
+        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
+        parser.add_argument("number", nargs="?", type=int, help="number of the held change or row")
         parser.add_argument("--workspace", help="for list: only this workspace")
         parser.add_argument("--all", action="store_true", help="for list: include decided changes")
         parser.add_argument("--part", type=int, action="append", help="for approve: only this part; repeatable")
@@ -35,12 +40,16 @@ class Command(JsonCommand):
 
     def run(self, *, action: str, number: int | None, **options: Any) -> dict[str, Any]:
         changes = HeldChange.objects.select_related("document", "workspace", "run", "ours", "base").order_by("-id")
+        rows = HeldRow.objects.waiting().select_related("workspace", *LINKS.values()).order_by("-id")
         if action == "list":
             if options["workspace"]:
-                changes = changes.filter(workspace=find_workspace(options["workspace"]))
+                found = find_workspace(options["workspace"])
+                changes, rows = changes.filter(workspace=found), rows.filter(workspace=found)
             if not options["all"]:
                 changes = changes.filter(status=HeldChange.Status.PENDING)
-            return {"changes": [_document(change) for change in changes[:100]]}
+            return {"changes": [_document(one) for one in changes[:100]], "rows": [_row(one) for one in rows[:100]]}
+        if action in ("approve-row", "remove-row"):
+            return _decide_row(rows.filter(pk=number or 0).first(), action, number)
         change = changes.filter(pk=number or 0).first()
         if change is None:
             raise NotFound(f"There is no held change {number}. See `review list`.")
@@ -55,13 +64,40 @@ class Command(JsonCommand):
         return {"changes": [_document(change) | _texts(change)]}
 
     def show(self, result: dict[str, Any]) -> None:
-        if not result["changes"]:
+        if not result["changes"] and not result.get("rows"):
             self.line("No held changes.")
+        for row in result.get("rows", []):
+            codes = ", ".join(sorted({finding["code"] for finding in row["findings"]}))
+            self.line(f"row {row['id']}  {row['workspace']}: {row['kind']} {row['row']} ({codes}): {row['text']}")
         for change in result["changes"]:
             place = f"{change['workspace']}/{change['document']}"
             self.line(f"{change['id']:>6}  {change['status']:<10} {place}: {change['reason']}")
             for line in change.get("diff", []):
                 self.line(f"        {line}")
+
+
+def _row(held: HeldRow) -> dict[str, Any]:
+    row = held.row
+    text = f"{row.key} = {MASK if row.is_secret else row.value}" if isinstance(row, KeyValue) else row.content
+    return {
+        "id": held.pk,
+        "workspace": held.workspace.slug,
+        "kind": LINKS[type(row)],
+        "row": row.pk,
+        "text": text,
+        "findings": held.findings,
+        "author": held.author_name,
+        "created_at": held.created_at,
+    }
+
+
+def _decide_row(held: HeldRow | None, action: str, number: int | None) -> dict[str, Any]:
+    if held is None:
+        raise NotFound(f"There is no held row {number}. See `review list`.")
+    result = {"changes": [], "rows": [_row(held)]}
+    decide = approve_row if action == "approve-row" else remove_row
+    decide(held, by=By(COMMAND, timezone.now()))
+    return result
 
 
 def _document(change: HeldChange) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from knowledge_app.models import HeldChange
+from knowledge_app.models import HeldChange, HeldRow
 from knowledge_app.services.documents.checked_proposals import foreign_facts, foreign_reason
 from knowledge_app.services.documents.held_changes import hunks_of
 from memoryhub.lib.content_check.check import check_text
@@ -19,6 +19,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.runs.review import approve, reject
+from memoryhub.runs.views.held_rows import held_rows
 from memoryhub.runs.views.review_bulk import ACTIONS, pending_changes
 from sessions_app.models import Entry, Run
 from sessions_app.services.access_log import seen_revision
@@ -32,14 +33,18 @@ def inbox(request: HttpRequest, slug: str) -> HttpResponse:
     changes = HeldChange.objects.filter(workspace=workspace).select_related("document", "run", "decided_by")
     pending = pending_changes(workspace).select_related("document", "run", "decided_by")
     shown = changes.exclude(status=HeldChange.Status.PENDING) if is_decided else pending
+    held_count = HeldRow.objects.filter(workspace=workspace).waiting().count()
     context = {
         "workspace": workspace,
         "page": keyset_page(shown, order=("-id",), params=request.GET),
         "is_decided": is_decided,
         "pending_count": pending.count(),
+        "held_rows": held_rows(request, workspace) if held_count and not is_decided else [],
+        "held_count": held_count,
         "actions": ACTIONS,
         "may_edit": has_role(request.user, workspace, EDITOR) and not is_decided,
         "oldest": pending.order_by("id").first(),
+        "may_decide": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "runs/review.html", context, fragment="inbox")
 
