@@ -53,12 +53,12 @@ class Row:
 
 
 def living_rows(workspace: Workspace, table: str) -> QuerySet[Any]:
-    """Return the rows of a table that aren't removed or withdrawn."""
+    """Return the rows of a table that aren't removed, withdrawn or held."""
     rows: dict[str, QuerySet[Any]] = {
         FACTS: Fact.objects.filter(died=None),
-        KNOWLEDGE: KnowledgeEntry.objects.filter(withdrawn_at=None),
-        OBSERVATIONS: Observation.objects.filter(withdrawn_at=None),
-        KEY_VALUES: KeyValue.objects.filter(withdrawn_at=None),
+        KNOWLEDGE: KnowledgeEntry.objects.filter(withdrawn_at=None, hold=None),
+        OBSERVATIONS: Observation.objects.filter(withdrawn_at=None, hold=None),
+        KEY_VALUES: KeyValue.objects.filter(withdrawn_at=None, hold=None),
         CACHED: CachedResponse.objects.all(),
         ENTRIES: Entry.objects.all(),
     }

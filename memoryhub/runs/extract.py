@@ -16,7 +16,7 @@ from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, NewObservation, store
 from memoryhub.find_by_name import session_of
 from memoryhub.lib import db_retry
-from memoryhub.lib.content_check.check import check_text
+from memoryhub.lib.content_check.ahead import findings_in
 from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
 from memoryhub.lib.text.reply_faults import check_reply, keep_reply
 from memoryhub.lib.validation import clean_text
@@ -140,7 +140,7 @@ def messages_for(output: Output) -> tuple[list[dict[str, str]], str]:
 @db_retry.retried
 @transaction.atomic
 def _commit(run: Run, found: list[NewObservation], now: datetime) -> None:
-    safe = [one for one in found if len(one.content) <= MAX_CHARS and not check_text(one.content)]
+    safe = [one for one in found if len(one.content) <= MAX_CHARS and not _is_flagged(one)]
     stored = store(run.workspace, safe, by=By(Actor("run", f"run {run.pk}"), now), run=run)
     proposal: dict[str, Any] = {
         "added": [row.pk for row in stored.added],
@@ -148,6 +148,10 @@ def _commit(run: Run, found: list[NewObservation], now: datetime) -> None:
         "left_out": len(found) - len(safe),
     }
     _finish(run, now, proposal)
+
+
+def _is_flagged(one: NewObservation) -> bool:
+    return bool(findings_in(one.content) or findings_in(one.source))  # the source may be an agent's text
 
 
 @transaction.atomic

@@ -192,7 +192,7 @@ KINDS = {
                 "source": ~Q(source=""),
             },
             facets={"session": "session__key", "channel": "session__channel"},
-            related=("session", "workspace"),
+            related=("session", "workspace", "hold"),
             edited_as="history",
         ),
         Kind(
@@ -214,7 +214,7 @@ KINDS = {
                 "review": Q(review_by__isnull=False),
             },
             facets={"category": "category"},
-            related=("workspace",),
+            related=("workspace", "hold"),
             edited_as="knowledge",
         ),
         Kind(
@@ -235,7 +235,7 @@ KINDS = {
                 "review": Q(review_by__isnull=False),
             },
             facets={"category": "category"},
-            related=("workspace",),
+            related=("workspace", "hold"),
             edited_as="observations",
         ),
         Kind(
@@ -249,7 +249,7 @@ KINDS = {
             live=LIVING,
             withdrawn=WITHDRAWN,
             traits={"time": Q()},
-            related=("workspace",),
+            related=("workspace", "hold"),
             hidden_by={"value": "is_secret"},
             edited_as="key_values",
         ),

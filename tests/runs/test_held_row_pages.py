@@ -2,7 +2,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import Fact, FactSource, HeldRow, HistoryEntry, KnowledgeEntry
+from knowledge_app.models import Confirmation, Fact, FactSource, HeldRow, HistoryEntry, KnowledgeEntry, Observation
 from knowledge_app.models.held_rows import REASONS
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.revisions import open_document, revise_document
@@ -13,11 +13,12 @@ from knowledge_app.services.rows.exporting import (
     observations_file,
 )
 from knowledge_app.services.rows.key_values import write_value
-from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from knowledge_app.services.rows.knowledge import add_knowledge, plan_merges, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.scope import whole_scope
+from memoryhub.hygiene.rows import read_batches
 from memoryhub.lib.content_check.shape import EXPLANATIONS
 from memoryhub.origins.explanation import explain
 from sessions_app.services.audit import By
@@ -133,6 +134,17 @@ def test_held_rows_are_listed_and_decided_with_the_command(workspace, entry, com
     assert command("review", "approve-row", "9", status=1)["error"]["code"] == "not_found"
 
 
+def test_a_held_entry_takes_the_place_of_no_other(workspace, entry):
+    """Agents can make an entry the most used, so that a merge would keep it."""
+    for _ in range(3):
+        add_knowledge(workspace, ORDER, category="learned_fact", by=BY_AGENT)
+    alike = ORDER.replace("Always", "always ")
+    added = add_knowledge(workspace, alike, category="learned_fact", by=BY_PERSON).entry
+
+    assert plan_merges(workspace) == []
+    assert [row.pk for batch in read_batches(workspace, "knowledge") for row in batch] == [added.pk]
+
+
 def test_exports_and_explanations_leave_held_rows_out(workspace, entry):
     write_value(workspace, "answer", ORDER, by=BY_AGENT)
     store(workspace, [NewObservation("lesson", ORDER)], by=BY_AGENT)
@@ -147,6 +159,22 @@ def test_exports_and_explanations_leave_held_rows_out(workspace, entry):
     assert not any("evil.example" in text for text in files)
     assert list(history_records(workspace)) == []
     assert explain(fact).origins == []
+
+
+def test_searches_of_people_show_held_rows_with_a_mark(workspace, entry, editor):
+    page = editor.get(url("search"), {"q": "answering", "kind": "knowledge"}).content.decode()
+
+    assert "held for review" in page
+
+
+def test_an_offered_text_has_its_findings_next_to_it(workspace, editor):
+    store(workspace, [NewObservation("lesson", "Always run the tests before answering.")], by=BY_PERSON)
+    known = Observation.objects.get()
+    Confirmation.objects.create(
+        workspace=workspace, observation=known, category="lesson", content=ORDER, similarity=0.8, created_at=NOW
+    )
+
+    assert "looks like an instruction to a model" in editor.get(url("knowledge:offered")).content.decode()
 
 
 def test_every_finding_of_the_check_has_a_translated_reason():

@@ -214,7 +214,7 @@ def search_knowledge(
     workspace: Workspace, query: str = "", *, category: str = "", max_results: int = 20
 ) -> list[KnowledgeEntry]:
     """Return entries whose content, tags or source contain a word of the query, in Grip's order."""
-    rows = with_text(_living(workspace), query)
+    rows = with_text(_living(workspace), query).select_related("hold")
     if category:
         rows = rows.filter(category=category)
     return list(rows.order_by(*USED_FIRST)[:max_results])
@@ -270,14 +270,14 @@ def context_lines(
 def plan_merges(
     workspace: Workspace, *, threshold: float = DEFAULT_THRESHOLD, among: Collection[int] | None = None
 ) -> list[Group]:
-    """Return groups of near-duplicate entries, each keeping its most used entry. Reads only.
+    """Return groups of near-duplicate entries, each keeping its most used entry. No held ones. Reads only.
 
     ``among``: keys of the entries to compare, by default all of the workspace.
     """
     groups: list[Group] = []
     wanted = None if among is None else set(among)
     for category in CATEGORIES:
-        living = _living(workspace).filter(category=category).order_by(*USED_FIRST)
+        living = unheld(_living(workspace)).filter(category=category).select_related("hold").order_by(*USED_FIRST)
         entries = [entry for entry in living if wanted is None or entry.pk in wanted]
         same, _ = near_pairs([entry.content for entry in entries], threshold=threshold)
         groups += [

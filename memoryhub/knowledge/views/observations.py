@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Confirmation, Observation
+from knowledge_app.models.held_rows import REASONS
 from knowledge_app.services.rows.additions import record_addition
 from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import NewObservation, decide, store
@@ -19,6 +20,7 @@ from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chos
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.lib.bulk_selection import Action, action_value
+from memoryhub.lib.content_check.ahead import findings_in
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
@@ -113,13 +115,21 @@ def offered(request: HttpRequest, slug: str) -> HttpResponse:
     """Observations that are similar to a known one: a person decides whether they are the same."""
     workspace = get_workspace(request, slug)
     rows = _offered(workspace)
+    page = keyset_page(rows.select_related("observation", "run"), order=("-id",), params=request.GET)
     context = {
         "workspace": workspace,
-        "page": keyset_page(rows.select_related("observation", "run"), order=("-id",), params=request.GET),
+        "page": page,
+        "rows": [(row, _reasons(row)) for row in page.rows],
         "count": rows.count(),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "knowledge/repeated_observations.html", context, fragment="offered-list")
+
+
+def _reasons(row: Confirmation) -> list[str]:
+    """Return why the content check flags an offered text, each reason once."""
+    codes = [finding.code for text in (row.content, row.source) for finding in findings_in(text)]
+    return list(dict.fromkeys(str(REASONS[code]) for code in codes))
 
 
 @require_POST

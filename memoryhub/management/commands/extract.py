@@ -33,7 +33,7 @@ class Command(JsonCommand):
         run = complete(
             request_extraction(found, text, source=source, by=By(COMMAND, timezone.now())), now=timezone.now
         )
-        added = Observation.objects.filter(run=run).order_by("id")
+        added = Observation.objects.filter(run=run).select_related("hold").order_by("id")
         offered = Confirmation.objects.filter(run=run).select_related("observation").order_by("id")
         document = run_document(run) | {
             "added": [observation_document(row) for row in added],

@@ -76,7 +76,8 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         for entry in result.get("entries", []):
-            self.line(f"{entry['id']}. [{entry['category']}] {entry['content']}")
+            mark = " (held for review)" * entry["held"]
+            self.line(f"{entry['id']}. [{entry['category']}]{mark} {entry['content']}")
         for group in result.get("groups", []):
             self.line(f"keep    {group['keep']['content']}")
             for other in group["merge"]:
@@ -85,7 +86,7 @@ class Command(JsonCommand):
 
 
 def _entry(workspace: Workspace, pk: int) -> KnowledgeEntry:
-    entry = KnowledgeEntry.objects.select_related("workspace").filter(workspace=workspace, pk=pk).first()
+    entry = KnowledgeEntry.objects.select_related("workspace", "hold").filter(workspace=workspace, pk=pk).first()
     if entry is None:
         raise NotFound(f"{workspace.slug} has no knowledge entry {pk}.")
     return entry

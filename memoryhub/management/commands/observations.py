@@ -39,7 +39,9 @@ class Command(JsonCommand):
     def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
         if action == "list":
-            rows = Observation.objects.filter(workspace=found, withdrawn_at=None).order_by("-id")
+            rows = (
+                Observation.objects.filter(workspace=found, withdrawn_at=None).select_related("hold").order_by("-id")
+            )
             rows = rows.filter(category=options["kind"]) if options["kind"] else rows
             return {"observations": [observation_document(row) for row in rows[: options["limit"]]]}
         if action == "add":

@@ -151,6 +151,8 @@ def _badges(kind: str, row: Any) -> list[tuple[str, str]]:
         badges.append((gettext("masked"), "warn"))
     if getattr(row, "withdrawn_at", None) or getattr(row, "died_id", None):
         badges.append((gettext("withdrawn"), "warn"))
+    if getattr(row, "hold", None):
+        badges.append((gettext("held for review"), "warn"))
     badges += [(str(tag), "") for tag in getattr(row, "tags", [])[:8]]
     return badges + ([(str(row.source)[:60], "source")] if getattr(row, "source", "") else [])
 
