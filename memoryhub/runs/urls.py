@@ -5,6 +5,7 @@ from memoryhub.runs.views import bulk, compress_due, held_rows, review, review_b
 urlpatterns = [
     path("w/<slug:slug>/review/", review.inbox, name="review"),
     path("w/<slug:slug>/review/decide/", review_bulk.decide_changes, name="decide-changes"),
+    path("w/<slug:slug>/review/rows/remove/", held_rows.remove_held_rows, name="remove-held-rows"),
     path("w/<slug:slug>/review/rows/<int:pk>/approve/", held_rows.approve_held_row, name="approve-held-row"),
     path("w/<slug:slug>/review/rows/<int:pk>/remove/", held_rows.remove_held_row, name="remove-held-row"),
     path("w/<slug:slug>/review/<int:pk>/", review.held_change, name="held-change"),

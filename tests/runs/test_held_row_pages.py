@@ -81,6 +81,22 @@ def test_editors_approve_and_remove_and_viewers_do_not(workspace, entry, editor,
     assert "Nothing waits for you" in again
 
 
+def test_all_held_rows_are_removed_together(workspace, entry, editor, viewer_client):
+    add_note(workspace, ORDER, by=BY_AGENT)
+    shown = editor.get(url("review")).content.decode()
+    newest = HeldRow.objects.latest("pk").pk
+    store(workspace, [NewObservation("lesson", ORDER)], by=BY_AGENT)
+
+    assert viewer_client.post(url("remove-held-rows"), {"up_to": newest}).status_code == 404
+    answer = editor.post(url("remove-held-rows"), {"up_to": newest}, follow=True).content.decode()
+
+    assert "Remove all 2" in shown
+    assert "2 flagged additions removed." in answer
+    assert HeldRow.objects.waiting().get().observation == Observation.objects.get(withdrawn_at=None)
+    assert KnowledgeEntry.objects.get().withdrawn_reason == "flagged by the content check"
+    assert HistoryEntry.objects.get().withdrawn_at is not None
+
+
 def test_a_removed_row_that_is_restored_is_still_held(entry, editor):
     editor.post(url("remove-held-row", entry.hold.pk))
     editor.post(url("knowledge:edit-knowledge-entry", entry.pk), {"action": "return"})

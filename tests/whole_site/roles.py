@@ -91,6 +91,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "approve-held-change": ("-", "editor"),
     "reject-held-change": ("-", "editor"),
     "approve-held-row": ("-", "editor"),
+    "remove-held-rows": ("-", "editor"),
     "remove-held-row": ("-", "editor"),
     "consolidate-session": ("-", "editor"),
     "forget": ("operator", "operator"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import Model
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldRow, HistoryEntry
@@ -11,7 +12,7 @@ from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict
-from sessions_app.models import Run
+from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
 
 REASON = "flagged by the content check"
@@ -41,8 +42,31 @@ def remove_row(held: HeldRow, *, by: By) -> Run | None:
         text = f"{row_name(row)} withdrawn"
         record(by, "history.withdrawn", "history_entry", row.pk, text, workspace=held.workspace)
         return None
-    table = next(name for name, table in TABLES.items() if table.model is type(row))
-    return edit_rows(held.workspace, table, "withdraw", [row.pk], values={"reason": REASON}, by=by)
+    return edit_rows(held.workspace, _table_of(type(row)), "withdraw", [row.pk], values={"reason": REASON}, by=by)
+
+
+@db_retry.retried
+@transaction.atomic
+def remove_rows(workspace: Workspace, *, up_to: int, by: By) -> int:
+    """Withdraw the held rows with keys up to ``up_to``; return their number. Edits of over 500 rows are queued."""
+    held = HeldRow.objects.filter(workspace=workspace, pk__lte=up_to).waiting()
+    count = 0
+    for model, link in LINKS.items():
+        pks = list(held.exclude(**{link: None}).values_list(link, flat=True))
+        count += len(pks)
+        if pks and model is HistoryEntry:
+            HistoryEntry.objects.filter(pk__in=held.exclude(history_entry=None).values("history_entry")).update(
+                withdrawn_at=by.at
+            )
+            text = f"{len(pks):,} flagged history entries withdrawn"
+            record(by, "history.withdrawn", "workspace", workspace.pk, text, workspace=workspace)
+        elif pks:
+            edit_rows(workspace, _table_of(model), "withdraw", pks, values={"reason": REASON}, by=by)
+    return count
+
+
+def _table_of(model: type[Model]) -> str:
+    return next(name for name, table in TABLES.items() if table.model is model)
 
 
 def _locked(held: HeldRow) -> HeldRow:

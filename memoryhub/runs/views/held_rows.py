@@ -8,15 +8,16 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue
-from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
+from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row, remove_rows
 from memoryhub.edit_responses import add_edit_message
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
 from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_rows
@@ -86,6 +87,16 @@ def remove_held_row(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             messages.success(request, gettext("History entry withdrawn."))
         else:
             add_edit_message(request, run)
+    return redirect("review", slug)
+
+
+@require_POST
+def remove_held_rows(request: HttpRequest, slug: str) -> HttpResponse:
+    """Withdraw all held rows that the person has been shown or could have been."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    count = remove_rows(workspace, up_to=parse_int(request.POST.get("up_to")) or 0, by=by_person(request))
+    text = ngettext("%(count)s flagged addition removed.", "%(count)s flagged additions removed.", count)
+    messages.success(request, text % {"count": f"{count:,}"})
     return redirect("review", slug)
 
 
