@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from memoryhub.conversations.context import build_context
-from memoryhub.integrity import check_memory
+from memoryhub.integrity import CHECKS, check_memory
 from memoryhub.lib.errors import Busy, Invalid, MemoryHubError
 from memoryhub.lib.layouts.records import SessionRecord
 from memoryhub.lib.llm import ModelSettings, Reply
@@ -49,6 +49,8 @@ REPLIES = {
     "empty": Invalid("The reply holds no text.", code="bad_reply"),
 }
 KEYS = st.sampled_from(["cli:a", "cli:b"])
+TABLES = ("entries.", "sessions.", "daily.", "runs.", "appends.", "summaries.")
+CHECKED_AFTER_EACH_STEP = [name for name in CHECKS if name.startswith(TABLES)]  # the others, at the end
 
 
 class Memory(RuleBasedStateMachine):
@@ -63,7 +65,10 @@ class Memory(RuleBasedStateMachine):
         self.late: list[Run] = []  # claimed by crashed workers
 
     def teardown(self) -> None:
-        transaction.savepoint_rollback(self.savepoint)
+        try:
+            assert check_memory().broken == []
+        finally:
+            transaction.savepoint_rollback(self.savepoint)
 
     def now(self):
         return NOW + timedelta(minutes=next(self.numbers))
@@ -202,7 +207,8 @@ class Memory(RuleBasedStateMachine):
 
     @invariant()
     def promises_hold(self):
-        assert check_memory().broken == []
+        for name in CHECKED_AFTER_EACH_STEP:
+            assert list(CHECKS[name]()[1]) == [], name
 
     @invariant()
     def nothing_said_is_lost(self):

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection, transaction
 from django.db.models import Model
+from django.template.backends.django import Template
 from django.test import Client
 from django.urls.resolvers import URLPattern
 from django.utils import timezone
@@ -150,7 +151,8 @@ def test_every_page_has_a_row():
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="who may do what is no matter of the database")
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("half", [0, 1])
-def test_every_page_requires_the_role_of_the_table(atlas, people, method, half):
+def test_every_page_requires_the_role_of_the_table(atlas, people, method, half, monkeypatch):
+    monkeypatch.setattr(Template, "render", lambda *_args, **_options: "page")  # who is let in is decided before
     for workspace in (atlas, None):
         owner = User.objects.get(username=OWNER)
         SignIn.objects.get_or_create(user=owner, session_key="a" * 32)
