@@ -321,3 +321,26 @@ def test_numbers_in_key_values_keep_their_spelling(tmp_path):
     give(take(source).workspace, tmp_path / "out", "grid")
 
     assert next((tmp_path / "out").rglob("kv.json")).read_text() == text
+
+
+def test_records_that_are_not_messages_keep_their_places_in_exports(tmp_path):
+    source = tmp_path / "agent"
+    (source / "sessions").mkdir(parents=True)
+    times = {"created_at": "2026-03-01T12:00:00", "updated_at": "2026-03-01T13:00:00"}
+    head = {"_type": "metadata", "key": "cli:x", **times, "metadata": {}}
+    rows = [
+        head | {"last_consolidated": 3},
+        {"role": "user", "content": "one"},
+        {"_type": "bookmark", "at": 1.5},
+        {"role": "assistant", "content": "two"},
+        {"event": "end"},
+    ]
+    (source / "sessions" / "cli_x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    result = take(source)
+    give(result.workspace, tmp_path / "out", "nanobot")
+
+    exported = next((tmp_path / "out").rglob("cli_x.jsonl")).read_text().splitlines()
+    assert [json.loads(line) for line in exported] == rows
+    assert [problem.outcome for problem in result.tally.problems] == ["rejected", "rejected"]
+    assert not +take(source).tally.updated

@@ -23,6 +23,7 @@ from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.file_names import encoded_name
 from memoryhub.lib.layouts.records import (
     REPAIRED,
+    UNKNOWN_RECORDS,
     DetectedLayout,
     EntryRecord,
     FileRead,
@@ -36,6 +37,7 @@ from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, Unre
 from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8, visible_line
 
 WORKSPACE_ID = re.compile(r"[0-9a-f]{32}")
+MAX_UNKNOWN_BYTES = 2**20  # of a session
 LEFT_BEHIND = "Left over from an upgrade: nanobot no longer lists or opens this file."
 OLD_PLACE = "In the old global folder: nanobot moves it when the session is next used."
 METADATA_FIELDS = {"_type", "key", "created_at", "updated_at", "metadata", "last_consolidated"}
@@ -61,6 +63,8 @@ class _Lines:
     metadata: dict[str, Any] | None = None
     count: int = 0  # of lines that aren't blank
     rejected_at: list[int] = field(default_factory=list)  # indexes of rejected messages in the file
+    unknown: list[Any] = field(default_factory=list)  # [number of entries before it, record]
+    unknown_bytes: int = 0
 
 
 def join_path(folder: str, name: str) -> str:
@@ -170,17 +174,29 @@ def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
 
 
 def _read_line(lines: _Lines, path: str, number: int, raw: bytes, zone: tzinfo) -> None:
+    value: Any = None
     try:
         decoded = decode_json(raw.decode("utf-8"))
-        repairs = decoded.repairs + _add_record(lines, decoded.value, zone)
+        value = decoded.value
+        repairs = decoded.repairs + _add_record(lines, value, zone)
     except (UnicodeDecodeError, BadJSON, NoEntry) as error:
+        action = _keep_unknown(lines, value, len(raw))
         lines.rejected_at.append(len(lines.entries) + len(lines.rejected_at))
-        problem = Problem(path, number, rejection_reason(error), "skipped", "rejected", raw[:EXCERPT_BYTES])
+        problem = Problem(path, number, rejection_reason(error), action, "rejected", raw[:EXCERPT_BYTES])
         lines.problems.append(problem)
     else:
         if repairs:
             what = "; ".join(dict.fromkeys(repairs))
             lines.problems.append(Problem(path, number, what, REPAIRED, "repaired"))
+
+
+def _keep_unknown(lines: _Lines, value: Any, size: int) -> str:
+    """Keep an object that isn't a message, so that an export has it in its place. Return what was done."""
+    if not isinstance(value, dict) or lines.unknown_bytes + size > MAX_UNKNOWN_BYTES:
+        return "skipped"
+    lines.unknown.append([len(lines.entries), value])
+    lines.unknown_bytes += size
+    return "skipped; exports for nanobot contain it"
 
 
 def _add_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
@@ -224,6 +240,8 @@ def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
     extra = {key: value for key, value in metadata.items() if key not in METADATA_FIELDS}
     if known not in (None, {}):
         extra["metadata"] = known
+    if lines.unknown:
+        extra[UNKNOWN_RECORDS] = lines.unknown
     return SessionRecord(
         key=_key(file, metadata),
         entries=lines.entries,

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop
 from memoryhub.lib.safe_folder import FileInfo
 
 REPAIRED = "imported after the repair"  # the action of a Problem
+UNKNOWN_RECORDS = "unknown_records"  # in a session's extra: [number of entries before it, record] of its file
 Outcome = Literal["rejected", "repaired", "held", "ignored", "noted"]
 OUTCOMES = (  # as the template filter ``words`` prints them
     gettext_noop("Rejected"),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, SummaryRecord, ToolCall
+from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, EntryRecord, SessionRecord, SummaryRecord, ToolCall
 from memoryhub.lib.validation import parse_stored
 
 LAYOUTS = {"nanobot": "jsonl", "grip": "json", "agterm": "json"}  # and the ending of a file
@@ -45,16 +45,29 @@ def _nanobot(record: SessionRecord, zone: tzinfo, *, is_native: bool, has_summar
         **({"last_archived": record.pointer} if is_native and "last_archived" in record.extra else {}),
         "last_consolidated": record.pointer,
     }
+    unknown = _unknown_records(record) if is_native else []
     if is_native:
-        written = ("metadata", "checkpoint", "last_archived")
+        pointer = record.pointer + sum(at < record.pointer for at, _value in unknown)
+        head |= {name: pointer for name in ("last_archived", "last_consolidated") if name in head}
+        written = ("metadata", "checkpoint", "last_archived", UNKNOWN_RECORDS)
         head |= {name: value for name, value in record.extra.items() if name not in written}
     lines = [head]
-    for entry in record.entries:
+    for place, entry in enumerate(record.entries):
+        while unknown and unknown[0][0] <= place:
+            lines.append(unknown.pop(0)[1])
         message = _message(entry, is_native=is_native)
         if "timestamp" not in message and entry.occurred_at and not (is_native and _is_from_file(entry)):
             message["timestamp"] = _naive(entry.occurred_at, zone)
         lines.append(message)
+    lines += [value for _at, value in unknown]
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def _unknown_records(record: SessionRecord) -> list[tuple[int, dict[str, Any]]]:
+    """Return the records of the session's file that aren't messages, each with the number of entries before it."""
+    kept = record.extra.get(UNKNOWN_RECORDS)
+    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []
+    return [(at, value) for at, value in pairs if type(at) is int and isinstance(value, dict)]
 
 
 def _further_metadata(
