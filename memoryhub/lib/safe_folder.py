@@ -220,6 +220,10 @@ class Folder:
         except OSError:
             return None
 
+    def skip_reason(self, path: str) -> str:
+        """Return why a path that isn't a regular file isn't read."""
+        return _special_file_message(self._mode(path) or 0)
+
     def is_file(self, path: str) -> bool:
         mode = self._mode(path)
         return mode is not None and stat.S_ISREG(mode)

@@ -230,7 +230,7 @@ def check_gs_002(result):
 
 def check_gs_003(result):
     assert len(entries("slack:9")) == 4
-    assert outcomes(result) == ["repaired", "repaired"]
+    assert outcomes(result) == ["repaired", "noted", "repaired"]
     assert Session.objects.get(key="slack:9").created_at == datetime(2026, 3, 1, 8, tzinfo=UTC)
 
 
@@ -355,7 +355,7 @@ def test_broken_links_of_an_export_are_reported(tmp_path):
     result = take(tmp_path / "ws" / "incoming" / "session-export.json")
 
     assert [entry.content for entry in entries("agterm-7")] == ["hi"]
-    assert outcomes(result) == ["repaired", "repaired"]
+    assert outcomes(result) == ["repaired", "noted", "repaired"]
     assert build_context(Session.objects.get()).messages[-1]["content"] == "hi"
 
 

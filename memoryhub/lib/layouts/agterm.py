@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
@@ -54,6 +55,9 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
         key = path.rpartition("/")[2].removesuffix(".json")
         problems.append(Problem(path, None, "has no sessionId", f"imported as {key}, from the file name", "repaired"))
     rows = value.get("summaries")
+    if rows is not None and not isinstance(rows, list):
+        what = "the summaries are not a list"
+        problems.append(Problem(path, None, what, "skipped", "rejected", json_text(rows).encode()[:2000]))
     summaries = _summaries(path, rows if isinstance(rows, list) else [], zone, problems)
     known = {summary.source_id for summary in summaries}
     entries: list[EntryRecord] = []
@@ -61,6 +65,8 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
         entry = _entry(path, index, row, known, zone, problems)
         if entry:
             entries.append(entry)
+    _note_duplicates(path, entries, problems)
+    _note_total(path, value.get("totalTokens"), entries, summaries, problems)
     present = {entry.source_id for entry in entries}
     for summary in summaries:
         for missing in [name for name in summary.entry_source_ids if name not in present]:
@@ -79,6 +85,25 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
         updated_at=max(times, default=None),
         extra=extra,
     )
+
+
+def _note_duplicates(path: str, entries: list[EntryRecord], problems: list[Problem]) -> None:
+    for name, count in Counter(entry.source_id for entry in entries if entry.source_id).items():
+        if count > 1:
+            what = f"{count} entries have the id {brief(name)}"
+            problems.append(Problem(path, None, what, "imported as separate entries", "noted"))
+
+
+def _note_total(
+    path: str, total: Any, entries: list[EntryRecord], summaries: list[SummaryRecord], problems: list[Problem]
+) -> None:
+    """Report a total of tokens that is neither the sum of all entries nor that of the active context."""
+    whole = sum(entry.token_count or 0 for entry in entries)
+    active = sum(entry.token_count or 0 for entry in entries if not entry.summary_source_id)
+    active += sum(summary.token_count or 0 for summary in summaries)
+    if total is not None and total not in (whole, active):
+        what = f"totalTokens is {brief(total)}; its entries have {whole:,} tokens"
+        problems.append(Problem(path, None, what, "the entries' own counts are used", "noted"))
 
 
 def _entry(

@@ -126,6 +126,8 @@ def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
         return file.rejected("has no terms")
     raw_meta = file.value.get("meta")
     meta: dict[str, Any] = raw_meta if isinstance(raw_meta, dict) else {}
+    if raw_meta is not None and not isinstance(raw_meta, dict):
+        file.problems.append(Problem(path, None, "meta is not an object", "skipped", "rejected"))
     size = meta.get("dimensions")
     dimensions = size if type(size) is int and 0 <= size < 2**31 else 0
     records = [_term(path, text, term, dimensions, file.problems) for text, term in terms.items()]

@@ -201,6 +201,10 @@ def _knowledge_of(path: str, file: JsonFile) -> FileRead:
     rows = file.value.get("entries") if isinstance(file.value, dict) else file.value
     if not isinstance(rows, list):
         return file.rejected("has no list of entries")
+    version = file.value.get("version", 1) if isinstance(file.value, dict) else 1
+    if version != 1:
+        what = f"has the unknown version {brief(version)}"
+        file.problems.append(Problem(path, None, what, "imported as version 1", "noted"))
     records: dict[str, KnowledgeRecord] = {}
     for index, row in enumerate(rows):
         record = _knowledge(path, index, row, file.problems)

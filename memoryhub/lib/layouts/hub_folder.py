@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar, cast, get_args
 
 from memoryhub.lib import vectors
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts import grid, grip
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry
@@ -41,7 +42,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
-from memoryhub.lib.validation import BadJSON, decode_json
+from memoryhub.lib.validation import BadJSON, brief, decode_json
 
 R = TypeVar("R")
 PROGRAMS = ("nanobot", "grip", "grid", "agterm")
@@ -62,6 +63,8 @@ REQUIRED = (
     (ObservationRecord, "uid"),
     (SummaryRecord, "source_id"),
 )
+DOCUMENTS = ("MEMORY.md", "SOUL.md", "USER.md")
+IDS = ("content_id", "uid", "key")  # of knowledge, observations; of key-values and cached responses
 ROWS: list[tuple[str, FileKind, type[Any]]] = [
     ("knowledge.jsonl", "knowledge", KnowledgeRecord),
     ("observations.jsonl", "observations", ObservationRecord),
@@ -71,13 +74,16 @@ ROWS: list[tuple[str, FileKind, type[Any]]] = [
 
 
 def find(folder: Folder) -> DetectedLayout | None:
-    """Return the layout described by memoryhub.json, or None if there is none of a supported version."""
+    """Return the layout described by memoryhub.json, or None if there is none. Raises Invalid for another version."""
     try:
         value = decode_json(folder.read_bytes(MANIFEST)[0].decode("utf-8", "replace")).value
     except (UnreadableFile, BadJSON):
         return None
-    if not isinstance(value, dict) or value.get("format") != FORMAT or value.get("version") != VERSION:
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
         return None
+    if value.get("version") != VERSION:
+        what = f"{MANIFEST} has the version {brief(value.get('version'))}; this hub reads version {VERSION}."
+        raise Invalid(what, code="unknown_version")
     program, version, raw = value.get("program"), value.get("program_version"), value.get("settings")
     values = raw if isinstance(raw, dict) else {}
     settings: dict[str, int | float | bool | str] = {
@@ -98,9 +104,14 @@ def read(folder: Folder, _found: DetectedLayout, _zone: tzinfo = UTC) -> Iterato
     for name in folder.names("sessions"):
         if name.endswith(".jsonl"):
             yield _read_session(folder, join_path("sessions", name))
-    for name in ("MEMORY.md", "SOUL.md", "USER.md"):
+    for name in DOCUMENTS:
         if folder.exists(join_path("documents", name)):
             yield read_document(folder, join_path("documents", name))
+    for name in folder.names("documents"):
+        if name not in DOCUMENTS:
+            path = join_path("documents", name)
+            problem = Problem(path, None, "is not a document that MemoryHub knows", "skipped", "ignored")
+            yield FileRead(path, "other", None, problems=[problem])
     yield from _read_rows(folder)
 
 
@@ -111,9 +122,22 @@ def _read_rows(folder: Folder) -> Iterator[FileRead]:
         yield replace(file, items=[HistoryLog(entries)] if entries else [])
     for path, kind, record in ROWS:
         if folder.exists(path):
-            yield _read_lines(folder, path, kind, partial(from_row, record))
+            yield _without_duplicates(_read_lines(folder, path, kind, partial(from_row, record)))
     if folder.exists("terms.jsonl"):
         yield _read_graph(folder, "terms.jsonl")
+
+
+def _without_duplicates(file: FileRead) -> FileRead:
+    """Keep the first of several rows with the same id or key, and report the others."""
+    kept: dict[str, Item] = {}
+    problems = list(file.problems)
+    for item in file.items:
+        name = next(str(getattr(item, field)) for field in IDS if hasattr(item, field))
+        if name in kept:
+            what = f"has {brief(name)} more than once"
+            problems.append(Problem(file.path, None, what, "the first is imported", "rejected"))
+        kept.setdefault(name, item)
+    return replace(file, items=list(kept.values()), problems=problems)
 
 
 def from_row(record: type[R], row: Any, **overrides: Any) -> R:

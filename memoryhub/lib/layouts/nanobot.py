@@ -234,6 +234,9 @@ def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
         lines.problems.append(Problem(file.path, 1, what, REPAIRED, "repaired"))
     known = metadata.get("metadata")
     inner = dict(known) if isinstance(known, dict) else {}
+    if known is not None and not isinstance(known, dict):
+        what = f"metadata is {brief(known)}, not an object"
+        lines.problems.append(Problem(file.path, 1, what, "kept as an extra field", "noted"))
     last_summary = inner.get("_last_summary")
     summary = last_summary.get("text") if isinstance(last_summary, dict) else None
     title = inner.get("title")

@@ -8,9 +8,10 @@ from datetime import UTC, tzinfo
 
 from memoryhub.lib.layouts import agterm, grid, grip, hub_folder, nanobot
 from memoryhub.lib.layouts.nanobot import join_path
-from memoryhub.lib.layouts.records import DetectedLayout, FileRead
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
 
+MEMORY_FOLDERS = ("sessions", "memory", "state", "documents", "workspace")
 READERS = {
     "nanobot": nanobot.read,
     "grip": grip.read,
@@ -28,8 +29,26 @@ def read_folder(
     ``zone``: for times without one. ``only``: read one AgTerm export instead of the folder.
     """
     reads = [agterm.read_export(folder, only, zone)] if only else READERS[detected.layout](folder, detected, zone)
+    seen: set[str] = set()
     for read in reads:
+        seen.add(read.path)
         yield _with_storable_names(read)
+    for skipped in [] if only else _skipped_paths(folder, detected):
+        if skipped.path not in seen:
+            problem = Problem(skipped.path, None, skipped.reason, "not read", "rejected")
+            yield _with_storable_names(FileRead(skipped.path, "other", None, problems=[problem]))
+
+
+def _skipped_paths(folder: Folder, detected: DetectedLayout) -> Iterator[SkippedPath]:
+    """Yield the links and special files in the places of an agent's memory, and such places themselves."""
+    homes = dict.fromkeys([detected.home, detected.workspace])
+    paths = dict.fromkeys(join_path(home, place) for home in homes for place in MEMORY_FOLDERS)
+    for path in paths:
+        if folder.exists(path) and not folder.is_folder(path):
+            yield SkippedPath(path, folder.skip_reason(path))
+        for file in folder.files(path, depth=1):
+            if isinstance(file, SkippedPath):
+                yield file
 
 
 def _with_storable_names(read: FileRead) -> FileRead:
