@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import HygieneScore, KeyValue
+from memoryhub.lib.problem_groups import problem_lines
 from memoryhub.runs.executing import execute
 from sessions_app.models import ImportReport, Run, Session, Workspace
 from tests.hub import run_jobs
@@ -148,3 +149,33 @@ def test_a_report_is_only_visible_to_members_of_its_workspace(admin_client, agen
     url = reverse("import-report", args=[ImportReport.objects.get().pk])
 
     assert stranger_client.get(url).status_code == 404
+
+
+def test_equal_problems_take_one_row_and_are_listed_on_demand(admin_client, root):
+    sessions = root / "agent" / "sessions"
+    sessions.mkdir(parents=True)
+    for number in range(30):
+        head = {"_type": "metadata", "key": f"cli:{number}"}
+        (sessions / f"cli_{number}.jsonl").write_text(json.dumps(head) + "\n" * (number + 1) + '{"role": 1}\n')
+    post(admin_client, path=str(root / "agent"))
+    report = ImportReport.objects.get()
+    page = reverse("import-report", args=[report.pk])
+
+    shown = admin_client.get(page).content.decode()
+    listed = admin_client.get(f"{page}?like={report.problems.latest('id').pk}").content.decode()
+
+    assert report.problem_count == 30
+    assert (shown.count("The record has no role."), listed.count("The record has no role.")) == (1, 30)
+    assert "29 more of this kind" in shown
+
+
+def test_the_command_prints_three_of_each_kind():
+    rows = [
+        {"file": f"{n}", "line": n, "what": f"entry {n} is odd", "action": "skipped", "outcome": "x"}
+        for n in range(9)
+    ]
+
+    assert problem_lines(rows)[2:] == [
+        "x: 2, line 2: entry 2 is odd: skipped",
+        "x: and 6 more of this kind; --json lists them",
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import import_json
+from memoryhub.lib.problem_groups import problem_lines
 from memoryhub.lib.safe_folder import display_path
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.progress_bar import progress_bar
@@ -51,6 +52,5 @@ class Command(JsonCommand):
         for word in ("added", "updated", "unchanged"):
             counts = ", ".join(f"{count:,} {kind}" for kind, count in result[word].items())
             self.line(f"  {word}: {counts or 'nothing'}")
-        for problem in result["problems"]:
-            place = problem["file"] + (f", line {problem['line']}" if problem["line"] else "")
-            self.line(f"  {problem['outcome']}: {place}: {problem['what']}: {problem['action']}")
+        for line in problem_lines(result["problems"]):
+            self.line(f"  {line}")

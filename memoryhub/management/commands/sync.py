@@ -12,6 +12,7 @@ from django.utils import timezone
 from memoryhub.as_json import import_json
 from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.problem_groups import problem_lines
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.sync.status import waiting_files, written_files
 from memoryhub.sync.syncing import SyncResult, sync_workspace
@@ -91,8 +92,8 @@ class Command(JsonCommand):
         self.line(f"{one['workspace']}: {_words(one)}")
         for file in one.get("files", []):
             self.line(f"  {file['standing']}: {file['path']}{': ' if file['note'] else ''}{file['note']}")
-        for problem in one.get("problems", []):
-            self.line(f"  {problem['outcome']}: {problem['file']}: {problem['what']}: {problem['action']}")
+        for line in problem_lines(one.get("problems", [])):
+            self.line(f"  {line}")
         for file in one.get("written", []):
             self.line(f"  {file['verdict']}: {file['path']}{': ' if file['why'] else ''}{file['why']}")
         if one.get("waiting"):

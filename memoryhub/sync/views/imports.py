@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,11 +14,14 @@ from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import job_item
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.problem_groups import group_problems, kind_of
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, is_hub_operator, require_hub_operator
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.import_requests import cancel_import, known_folders, request_import, store_upload
 from sessions_app.models import ImportReport, Membership, Workspace
+
+MAX_LISTED = 10_000  # kinds of problems that a query selects
 
 
 def new_import(request: HttpRequest) -> HttpResponse:
@@ -61,8 +66,8 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
         "may_import": report.workspace is not None and _may_import(request, report.workspace),
         "is_over": is_over,
         "counts": _counts(report),
-        "page": keyset_page(report.problems.all(), order=("id",), params=request.GET),
     }
+    context |= _problems(request, report)
     response = render_page(request, "sync/import_report.html", context, fragment="import-report")
     if is_over and request.GET.get("poll"):
         return HttpResponseStopPolling(response.content)
@@ -101,6 +106,25 @@ def workspace_files(request: HttpRequest, slug: str) -> HttpResponse:
     page = keyset_page(workspace.source_files.all(), order=("path", "id"), params=request.GET, size=100)
     context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
     return render_page(request, "sync/files.html", context, fragment="files")
+
+
+def _problems(request: HttpRequest, report: ImportReport) -> dict[str, Any]:
+    """Return the first problem of each kind with the number of the others, or all of the kind of ``like``."""
+    like = report.problems.filter(pk=parse_int(request.GET.get("like"), digits=18) or 0).first()
+    columns = report.problems.order_by("id").values_list("pk", "what", "action", "outcome")
+    groups = group_problems(columns.iterator(), lambda row: kind_of(*row[1:]))
+    counts = {group[0][0]: len(group) for group in groups}
+    rows = report.problems.all()
+    if like is not None:
+        kind = kind_of(like.what, like.action, like.outcome)
+        texts = {what for group in groups if kind_of(*group[0][1:]) == kind for _pk, what, _action, _outcome in group}
+        rows = rows.filter(outcome=like.outcome)
+        rows = rows.filter(what__in=texts) if len(texts) <= MAX_LISTED else rows.filter(action=like.action)
+    elif len(counts) <= MAX_LISTED:
+        rows = rows.filter(pk__in=counts)
+    page = keyset_page(rows, order=("id",), params=request.GET)
+    others = {} if like else counts
+    return {"page": page, "like": like, "problems": [(row, others.get(row.pk, 1) - 1) for row in page.rows]}
 
 
 def _may_import(request: HttpRequest, workspace: Workspace) -> bool:
