@@ -175,3 +175,15 @@ def test_approving_a_held_run_approves_its_change(session, httpserver):
 
     assert (Run.objects.get().status, head()) == ("done", memory(*FACTS[:5]))
     assert HeldChange.objects.get().status == "approved"
+
+
+def test_the_runs_page_shows_counts_and_changed_lines(session, httpserver, admin_client):
+    answer(httpserver, saved(memory(*FACTS[:5], "tea is at four")))
+    run = consolidate(session)
+
+    page = admin_client.get(f"/w/{session.workspace.slug}/runs/{run.pk}/").content.decode()
+
+    assert "<dt>Facts added</dt><dd>1</dd>" in page
+    assert "<dt>Facts removed</dt><dd>12</dd>" in page
+    assert "<ins>- tea is at four</ins>" in page
+    assert f"<del>- {FACTS[16]}</del>" in page

@@ -18,13 +18,15 @@ from knowledge_app.services.documents.consolidation import is_due
 from memoryhub.jobs.views import work_context
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
-from memoryhub.permissions import EDITOR, by_person, get_session, get_workspace, has_role, person
+from memoryhub.permissions import EDITOR, by_person, get_session, get_workspace, has_role, log_page_access, person
+from memoryhub.runs.document_changes import document_changes
 from memoryhub.runs.executing import undo_run
 from memoryhub.runs.forms import CompressForm
 from memoryhub.runs.review import approve_run
 from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
 from memoryhub.runs.views.edits import edit_context, edit_size
 from sessions_app.models import Run, Session, Summary
+from sessions_app.services.access_log import seen_revision
 from sessions_app.services.compression import Plan, plan_compression
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run
@@ -50,9 +52,14 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = _find(request, slug, pk)
+    changes = document_changes(run)
+    seen = [seen_revision(change.document_pk, number) for change in changes for number in change.revisions]
+    if seen:
+        log_page_access(request, run.workspace, "document.read", seen)
     context = {
         "workspace": run.workspace,
         "run": run,
+        "changes": changes,
         "proposal": run.proposal,
         "summary": Summary.objects.filter(run=run).first(),
         "may_decide": has_role(request.user, run.workspace, EDITOR),
