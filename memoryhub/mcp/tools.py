@@ -17,7 +17,6 @@ from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import conversations, knowledge, memory, queries
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
-from memoryhub.lib.errors import Refused
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer
@@ -44,10 +43,7 @@ async def memory_read(context: HubContext, key: Key) -> Annotated[CallToolResult
     """Read the exact value of a key. memory_list returns the keys. A value that is held for review isn't returned."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        found = knowledge.read_value(caller, key, now=now)
-        if found["held"]:
-            raise Refused(f"The value of {key} is held for review: {_reasons(found['findings'])}.", code="held")
-        value = shapes.Value(**found)
+        value = shapes.Value(**knowledge.read_value(caller, key, now=now))
         return value.value, value
 
     return await answer(context, read)
@@ -353,12 +349,8 @@ def _lines(texts: Sequence[str], next_cursor: str | None, nothing: str) -> str:
 def _unless_held(text: str, checked: shapes.Checked) -> str:
     if not checked.held:
         return text
-    reasons = _reasons([one.model_dump() for one in checked.findings])
+    reasons = ", ".join(dict.fromkeys(one.message for one in checked.findings))
     return f"{text} Held for review: {reasons}. It can't be read or recalled until a person approves it."
-
-
-def _reasons(findings: Sequence[dict[str, Any]]) -> str:
-    return ", ".join(dict.fromkeys(one["message"] for one in findings))
 
 
 def _match_line(match: shapes.Match) -> str:

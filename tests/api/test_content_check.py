@@ -91,14 +91,22 @@ def test_context_contains_knowledge_without_held_entries(workspace, reader):
     assert "evil.example" not in context
 
 
-def test_a_held_row_is_shown_by_id_and_key_with_its_findings(workspace, reader):
+def test_a_held_entry_is_shown_by_id_with_its_findings(workspace, reader):
     pk = add(workspace, "knowledge", ORDER)["id"]
+
+    shown = reader("GET", f"/knowledge/{pk}").json()
+
+    assert (shown["held"], shown["findings"][0]["field"]) == (True, "content")
+
+
+def test_a_held_value_is_not_read(workspace, reader):
     add(workspace, "value", ORDER)
 
-    shown = [reader("GET", address).json() for address in (f"/knowledge/{pk}", "/value?key=deployment")]
+    answer = reader("GET", "/value?key=deployment")
 
-    assert [one["held"] for one in shown] == [True, True]
-    assert shown[0]["findings"][0]["field"] == "content"
+    assert (answer.status_code, answer.json()["code"]) == (409, "held")
+    assert answer.json()["findings"][0]["field"] == "value"
+    assert "evil.example" not in answer.content.decode()
 
 
 def test_an_agents_change_is_checked_too(agent, workspace):

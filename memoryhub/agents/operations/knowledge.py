@@ -16,7 +16,7 @@ from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.content_check.ahead import checked_ahead
-from memoryhub.lib.errors import LimitExceeded, NotFound
+from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.search.recall import log_recall, recall
 from sessions_app.services.access_log import seen_rows
@@ -130,9 +130,13 @@ def list_keys(
 
 
 def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
-    """Return the value of a key (grid's memory_read). Raises NotFound."""
+    """Return the value of a key (grid's memory_read). Raises NotFound, and Conflict if the value is held."""
     require(caller, "read")
     row = find_key(caller.workspace, key)
+    if findings := held_fields(row)["findings"]:
+        reasons = ", ".join(dict.fromkeys(one["message"] for one in findings))
+        text = f"This value waits for a person's review: it {reasons}."
+        raise Conflict(text, code="held", findings=findings)
     record_access(caller, "key_value.read", seen_rows("key_values", [row.pk]), now)
     return _value(row)
 
