@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
@@ -268,6 +269,7 @@ def _text_of(summary: Summary) -> str:
     return _unflagged(summary.content) if summary.source_id else summary.content
 
 
+@lru_cache(maxsize=128)  # a session's summaries are the same in each of its contexts
 def _unflagged(text: str) -> str:
     flagged = flagged_lines(text)
     return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in flagged)

@@ -10,10 +10,10 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import HeldChange, MemoryRevision
+from knowledge_app.services.documents.checked_proposals import Proposal
 from knowledge_app.services.documents.consolidation import (
     CONTEXT_HEADING,
     Plan,
-    Proposal,
     apply_proposal,
     is_due,
     plan_consolidation,

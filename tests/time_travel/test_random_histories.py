@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from knowledge_app.models import Fact, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services.documents.checked_proposals import Proposal
 from knowledge_app.services.documents.consolidation import (
-    Proposal,
     apply_proposal,
     plan_consolidation,
     undo_consolidation,

@@ -1,16 +1,62 @@
-"""Check what a consolidation proposes: where its facts come from, its history entry and its summary."""
+"""Check what a consolidation proposes: its new text and where its facts come from, its history entry and summary."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from memoryhub.lib.content_check.check import flagged_lines
-from memoryhub.lib.text.change_guard import compare_facts
+from memoryhub.lib.document_size import check_size
+from memoryhub.lib.text.change_guard import CheckedChange, check_change, compare_facts
 from memoryhub.lib.text.facts import fact_lines, normal_form
+from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from memoryhub.lib.text.provenance import lacks_user_source, sources_of
 from sessions_app.models import Entry
 
 HELD_LINE = "[held for review]"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The model's result: the new text of MEMORY.md (the base if unchanged), the history entry and the summary."""
+
+    memory: str
+    history: str
+    summary_text: str | None = None
+
+
+@dataclass(frozen=True)
+class CheckedProposal:
+    """A proposal merged with the document's current text, and what the checks found in it.
+
+    ``conflict_count``: 0 if the texts can be merged. ``foreign``: lines of new facts that no user wrote.
+    ``unflagged``: the proposal without flagged lines in its history entry and summary.
+    """
+
+    change: CheckedChange
+    conflict_count: int
+    foreign: set[int]
+    unflagged: Proposal
+
+
+def check_proposal(
+    proposal: Proposal, entries: Sequence[Entry], base: str, current: str, *, known: CheckedProposal | None = None
+) -> CheckedProposal:
+    """Merge a proposal with the document's current text and check it. ``known`` is returned if the text is the same.
+
+    Raises LimitExceeded.
+    """
+    if known is not None and known.change.before == current:
+        return known
+    merged = merge_texts(base, current, proposal.memory, keep_both=True)
+    wanted = overlay_texts(base, current, proposal.memory)
+    check_size(wanted, current)
+    return CheckedProposal(
+        check_change(current, wanted),
+        merged.conflict_count if merged.text is None else 0,
+        foreign_facts(current, wanted, entries),
+        known.unflagged if known else without_flagged_lines(proposal),
+    )
 
 
 def foreign_facts(before: str, after: str, entries: Sequence[Entry]) -> set[int]:
@@ -32,12 +78,35 @@ def held_facts(proposed: str, committed: str) -> list[str]:
     return [form for line in fact_lines(proposed) if (form := normal_form(line.text)) not in kept]
 
 
-def without_held(text: str, held: Collection[str], *, check: bool = True, placeholder: str = HELD_LINE) -> str:
-    """Return a text with a placeholder for each line that contains a held fact or, with ``check``, is flagged."""
-    flagged = flagged_lines(text) if check else set()
+def without_flagged_lines(proposal: Proposal) -> Proposal:
+    """Return a proposal without the lines of its history entry and summary that the content check flags."""
+    history, summary = proposal.history, proposal.summary_text
+    return replace(
+        proposal,
+        history=_without(history, flagged_lines(history), HELD_LINE),
+        summary_text=None if summary is None else _without(summary, flagged_lines(summary), ""),
+    )
+
+
+def without_held_facts(proposal: Proposal, held: Collection[str]) -> Proposal:
+    """Return a proposal without the lines of its history entry and summary that contain a held fact."""
+    history, summary = proposal.history, proposal.summary_text
+    return replace(
+        proposal,
+        history=_without(history, _lines_with(history, held), HELD_LINE),
+        summary_text=None if summary is None else _without(summary, _lines_with(summary, held), ""),
+    )
+
+
+def _lines_with(text: str, held: Collection[str]) -> set[int]:
+    return {
+        number
+        for number, line in enumerate(text.split("\n"), 1)
+        if any(form and form in normal_form(line) for form in held)
+    }
+
+
+def _without(text: str, numbers: Collection[int], placeholder: str) -> str:
     lines = text.split("\n")
-    kept = [
-        placeholder if number in flagged or any(form and form in normal_form(line) for form in held) else line
-        for number, line in enumerate(lines, 1)
-    ]
+    kept = [placeholder if number in numbers else line for number, line in enumerate(lines, 1)]
     return "\n".join(line for line, old in zip(kept, lines, strict=True) if line or not old)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from django.db import transaction
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.change_review import pinned_facts
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.text.compaction import Compaction, find_duplicates, without_lines
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
@@ -15,7 +16,7 @@ from sessions_app.services.audit import By
 
 def plan_compaction(document: MemoryDocument, *, threshold: float = DEFAULT_THRESHOLD) -> Compaction:
     """Return a document's near-duplicates and contradictions. Pinned lines are never proposed for removal."""
-    pinned = Fact.objects.filter(document=document, died=None, pinned=True).values_list("line", flat=True)
+    pinned = pinned_facts(document).values_list("line", flat=True)
     return find_duplicates(document.head.content if document.head else "", threshold=threshold, pinned=list(pinned))
 
 

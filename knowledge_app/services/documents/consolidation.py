@@ -1,6 +1,6 @@
 """Consolidation: unconsolidated entries become facts in MEMORY.md and one history entry.
 
-Plan (reads) → ask (a model; no transaction) → judge (``lib.text.change_guard``) → apply (one transaction). The commit
+Plan (reads) → ask (a model; no transaction) → check (no transaction) → apply (one transaction). The commit
 compares pointer, epoch and fencing number, and merges with concurrent changes to the document.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from django.db import transaction
@@ -16,22 +16,25 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.change_review import judge
 from knowledge_app.services.documents.checked_proposals import (
-    foreign_facts,
+    CheckedProposal,
+    Proposal,
+    check_proposal,
     foreign_reason,
     held_facts,
-    without_held,
+    without_held_facts,
 )
 from knowledge_app.services.documents.history import append_history
-from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
+from knowledge_app.services.documents.revisions import content_hash, head_text, open_document, revise_document
 from memoryhub.lib import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.text.change_guard import additions_only, review_reasons
+from memoryhub.lib.text.change_guard import additions_only
 from memoryhub.lib.text.facts import normal_form
-from memoryhub.lib.text.merge import merge_texts, overlay_texts
+from memoryhub.lib.text.merge import merge_texts
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.context_window import last_safe_cut
@@ -66,15 +69,6 @@ class Plan:
         return self.entries[-1].position + 1 if self.entries else self.session.last_consolidated
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """The model's result: the new text of MEMORY.md (the base if unchanged), the history entry and the summary."""
-
-    memory: str
-    history: str
-    summary_text: str | None = None
-
-
 def is_due(session: Session) -> bool:
     """Tell whether enough is unconsolidated: a memory window for nanobot, more than two for Grip."""
     workspace = session.workspace
@@ -107,84 +101,80 @@ def plan_consolidation(session: Session, *, archive_all: bool = False, limit: in
     return Plan(session, document, document.head if document else None, entries[:end])
 
 
-@db_retry.retried
-@transaction.atomic
 def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, approved: bool = False) -> Run:
     """Commit a proposal: revision, facts with their origins, history, pointer, run and audit, all of it or nothing.
 
-    The text is merged with what became of the document since the plan. A change that needs a person (see ``guard``)
+    The text is merged with what became of the document since the plan. A change that needs a person (see ``judge``)
     is held: its additions are committed, the rest waits; where there are no additions, or the texts conflict, nothing
     is committed and the run waits as a whole. ``approved``: a person has looked, so nothing is held.
 
     Raises Conflict when pointer or epoch moved, LimitExceeded, LeaseLost when the run isn't this worker's any more.
     """
+    checked = None if approved else check_proposal(proposal, plan.entries, plan.memory, head_text(plan.document))
+    return _apply(run, plan, proposal, checked, now)
+
+
+@db_retry.retried
+@transaction.atomic
+def _apply(run: Run, plan: Plan, proposal: Proposal, known: CheckedProposal | None, now: datetime) -> Run:
+    """Commit a proposal; check it again only if the document has changed since. Without ``known``, it is approved."""
+    session = _lock_unchanged(run, plan, approved=known is None)
+    run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
+    run.base_revision_number = plan.base.number if plan.base else None
+    document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
+    head = document.head
+    current = head.content if head else ""
+    flags: list[str] = []
+    if known is None:
+        text = wanted = _approved_text(plan, document, current, proposal)
+        safe = proposal
+    else:
+        checked = check_proposal(proposal, plan.entries, plan.memory, current, known=known)
+        wanted = checked.change.after
+        flags = _flags(document, checked)
+        text = additions_only(checked.change, held=checked.foreign) if flags else wanted
+        if run.options.get("hold") or (flags and text == current):
+            return _hold_whole(run, plan, document, wanted, proposal, flags or ["review was requested"], now)
+        safe = without_held_facts(checked.unflagged, held_facts(wanted, text))
+    revision = _revise(document, head, text, run, now)
+    history = _append_history(session, run, safe.history, now)
+    change = _hold(run, document, wanted, flags, now) if flags else None
+    _move_pointer(session, plan, safe)
+    _close(run, plan, proposal, now, revision=revision, history=history, change=change, flags=flags)
+    if run.options.get("clear_after"):
+        _clear_or_continue(session, run, plan, By(Actor("run", f"run {run.pk}"), now), approved=known is None)
+    return run
+
+
+def _lock_unchanged(run: Run, plan: Plan, *, approved: bool) -> Session:
+    """Lock a plan's session. Raises Conflict if it has changed since the plan."""
     session = lock_session(plan.session.pk)
     if (session.epoch, session.last_consolidated) != (plan.session.epoch, plan.session.last_consolidated):
         raise Conflict(gettext("The session was cleared or consolidated in the meantime."), code="plan_stale")
     if run.options.get("clear_after") and not approved and session.next_position != plan.session.next_position:
         words = gettext("Entries were added while the session was being archived. Nothing was cleared.")
         raise Conflict(words, code="plan_stale")
-    run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
-    run.base_revision_number = plan.base.number if plan.base else None
-    document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
-    head = document.head
-    current = head.content if head else ""
+    return session
+
+
+def _flags(document: MemoryDocument, checked: CheckedProposal) -> list[str]:
+    """Return the reasons why a person must review a proposal, if any."""
+    if checked.conflict_count:
+        return [f"the same lines of the document changed in the meantime, in {checked.conflict_count} places"]
+    flags = judge(document, checked.change)
+    return flags + ([foreign_reason(len(checked.foreign))] if checked.foreign else [])
+
+
+def _approved_text(plan: Plan, document: MemoryDocument, current: str, proposal: Proposal) -> str:
+    """Return an approved text, merged with the document's current one. Raises Conflict, LimitExceeded."""
     merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
-    if merged.text is None and approved:
+    if merged.text is None:
         words = gettext(
             "The same lines of %(document)s have changed since. Edit the document by hand, then reject this change."
         )
         raise Conflict(words % {"document": document.name}, code="plan_stale")
-    wanted = overlay_texts(plan.memory, current, proposal.memory)
-    check_size(wanted, current)
-    foreign = set() if approved else foreign_facts(current, wanted, plan.entries)
-    flags = [] if approved else judge(document, current, wanted)
-    flags += [foreign_reason(len(foreign))] if foreign else []
-    if merged.text is None:
-        flags = [f"the same lines of the document changed in the meantime, in {merged.conflict_count} places"]
-    text = additions_only(current, wanted, held=foreign) if flags else wanted
-    review_requested = bool(run.options.get("hold")) and not approved
-    if review_requested or (flags and text == current):
-        flags = flags or ["review was requested"]
-        return _hold_whole(run, plan, document, wanted, proposal, flags, now)
-    revision = _revise(document, head, text, run, now)
-    safe = proposal if approved else _without_held(proposal, held_facts(wanted, text))
-    history = _append_history(session, run, safe.history, now)
-    change = _hold(run, document, wanted, flags, now) if flags else None
-    _move_pointer(session, plan, safe)
-    _close(run, plan, proposal, now, revision=revision, history=history, change=change, flags=flags)
-    if run.options.get("clear_after"):
-        _clear_or_continue(session, run, plan, By(Actor("run", f"run {run.pk}"), now), approved=approved)
-    return run
-
-
-def _without_held(proposal: Proposal, held: Sequence[str]) -> Proposal:
-    """Return a proposal whose history entry and summary have no line that is held or flagged."""
-    summary = proposal.summary_text
-    if summary is not None:
-        summary = without_held(summary, held, placeholder="")
-    return replace(proposal, history=without_held(proposal.history, held), summary_text=summary)
-
-
-def judge(document: MemoryDocument, current: str, wanted: str) -> list[str]:
-    """Return the reasons why a person must review a run's change to a document, if any."""
-    pinned = list(Fact.objects.filter(document=document, died=None, pinned=True).values_list("text", flat=True))
-    return review_reasons(current, wanted, pinned=pinned, lost_before=facts_lost_since_review(document))
-
-
-def facts_lost_since_review(document: MemoryDocument) -> int:
-    """Return how many facts runs and files removed since a person last edited the document or reviewed a change."""
-    looked = (
-        document.revisions.filter(author_kind="person").order_by("-number").values_list("number", flat=True).first()
-    )
-    by_person = (HeldChange.Status.APPROVED, HeldChange.Status.REJECTED)
-    decided = HeldChange.objects.filter(document=document, status__in=by_person).order_by("-decided_at").first()
-    gone = Fact.objects.filter(document=document, died__isnull=False).exclude(died__author_kind="person")
-    if looked:
-        gone = gone.filter(died__number__gt=looked)
-    if decided and decided.decided_at:
-        gone = gone.filter(died__created_at__gt=decided.decided_at)
-    return gone.count()
+    check_size(merged.text, current)
+    return merged.text
 
 
 def _document(plan: Plan) -> MemoryDocument:

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.change_review import pinned_facts
 from knowledge_app.services.documents.outside_edit_plan import (
     LineEdits,
     OutsideEdit,
@@ -19,7 +20,7 @@ from knowledge_app.services.documents.revisions import content_hash, open_docume
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
-from memoryhub.lib.text.change_guard import new_findings, pin_reasons, safe_part, safety_reasons
+from memoryhub.lib.text.change_guard import check_change, pin_reasons, safe_part, safety_reasons
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -28,9 +29,8 @@ LATE = Actor("sync", "the agent's file, while it was replaced")
 CHANGED, MERGED = "changed in the agent's file", "merged with the hub's own changes"
 SAFE_LINES = "the safe lines of the agent's file"
 ACCEPTED_REASONS = (CHANGED, MERGED, SAFE_LINES)  # of the revisions that accept an agent's change
-LATE_AFTER_WRITE = timedelta(
-    minutes=10
-)  # for which an agent may still write a text based on the one the hub replaced
+# How long after a write an agent may still write a text based on the one that the hub replaced.
+LATE_AFTER_WRITE = timedelta(minutes=10)
 
 
 def import_document(
@@ -147,12 +147,12 @@ def _checked(document: MemoryDocument | None, edit: OutsideEdit, item: DocumentR
     if is_oversize(text) or is_oversize(item.content):
         why = f"has {len(text):,} characters; the limit is {MAX_DOCUMENT_CHARS:,}"
         return OutsideEdit("hold", item.content, (why,))
-    pins = list(Fact.objects.filter(document=document, died=None, pinned=True).values_list("text", flat=True))
-    flags = tuple(pin_reasons(text, pins) + safety_reasons(head, text))
+    change = check_change(head, text)
+    pins = list(pinned_facts(document).values_list("text", flat=True))
+    flags = tuple(pin_reasons(text, pins) + safety_reasons(change))
     if not flags:
         return edit
-    held = {finding.line for finding in new_findings(head, text)}
-    safe = safe_part(head, text, held=held, pinned=pins)
+    safe = safe_part(change, pinned=pins)
     if document is not None and document.head is not None and safe == head:
         return OutsideEdit("hold", text, flags)
     return OutsideEdit("merge", safe, flags, proposed=text)

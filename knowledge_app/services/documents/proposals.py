@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.consolidation import judge
-from knowledge_app.services.documents.revisions import StaleBase, content_hash, revise_document
+from knowledge_app.services.documents.change_review import judge
+from knowledge_app.services.documents.revisions import StaleBase, content_hash, head_text, revise_document
 from memoryhub.lib import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
+from memoryhub.lib.text.change_guard import check_change
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By, record
@@ -37,6 +38,7 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
     isn't the head any more (nothing is merged behind an agent's back), LimitExceeded.
     """
     text = _cleaned(text)
+    checked = check_change(head_text(document), text)  # before the transaction, which blocks other writers
     with transaction.atomic():
         locked = _locked(document)
         head = locked.head
@@ -45,7 +47,7 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
             raise StaleBase(f"{locked.name} is at revision {number}, not {base_number}. Read it again.", head=number)
         if head is not None and text == head.content:
             return Written()
-        flags = judge(locked, head.content if head else "", text)
+        flags = judge(locked, check_change(head.content if head else "", text, known=checked))
         if flags:
             return Written(held=_hold(locked, head, text, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, text, base=head, by=by, reason=reason))
@@ -61,6 +63,8 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
     if not text or len(text) > MAX_FACT:
         raise Invalid(f"A fact must have 1 to {MAX_FACT:,} characters.", code="bad_fact")
     line = f"- {text}"
+    before = head_text(document)
+    checked = check_change(before, _with_line(before, line))
     with transaction.atomic():
         locked = _locked(document)
         head = locked.head
@@ -68,11 +72,15 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
         known = {normal_form(one.text) for one in fact_lines(before)}
         if {normal_form(one.text) for one in fact_lines(line)} <= known:
             return Written()
-        after = _cleaned(f"{before.rstrip()}\n{_gap(before)}{line}\n" if before.strip() else f"# Memory\n\n{line}\n")
-        flags = judge(locked, before, after)
+        after = _cleaned(_with_line(before, line))
+        flags = judge(locked, check_change(before, after, known=checked))
         if flags:
             return Written(held=_hold(locked, head, after, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, after, base=head, by=by, reason=f"added by {by.actor.name}"))
+
+
+def _with_line(text: str, line: str) -> str:
+    return f"{text.rstrip()}\n{_gap(text)}{line}\n" if text.strip() else f"# Memory\n\n{line}\n"
 
 
 def _gap(before: str) -> str:
@@ -87,6 +95,7 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
     The same text is put there once. Raises NotFound, Conflict, LimitExceeded.
     """
     text = _cleaned(text)
+    checked = check_change(head_text(document), text)
     with transaction.atomic():
         locked = _locked(document)
         base = locked.head
@@ -97,7 +106,7 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
         before = base.content if base else ""
         if text == before:
             raise Conflict(f"{locked.name} has this text already.", code="nothing_proposed")
-        flags = ["proposed by an agent", *judge(locked, before, text)]
+        flags = ["proposed by an agent", *judge(locked, check_change(before, text, known=checked))]
         return _hold(locked, base, text, flags, by, reason)
 
 

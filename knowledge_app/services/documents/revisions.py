@@ -32,6 +32,14 @@ def open_document(workspace: Workspace, name: str, path: str = "") -> MemoryDocu
     return document
 
 
+def head_text(document: MemoryDocument | None) -> str:
+    """Return the current text of a document as it is in the database now, "" if it has none."""
+    if document is None:
+        return ""
+    head = MemoryDocument.objects.values_list("head__content", flat=True).filter(pk=document.pk).first()
+    return head or ""
+
+
 def revise_document(
     document: MemoryDocument,
     content: str,

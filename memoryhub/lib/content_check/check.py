@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,21 +34,25 @@ class Finding:
     message: str
 
 
-def check_text(text: str) -> list[Finding]:
+def check_text(text: str, *, only: Collection[int] | None = None) -> list[Finding]:
     """Return the findings of a text in the order of its lines, at most one per line; an empty list for a plain text.
 
     Lines are checked alone, and joined with their neighbours where a sentence goes on, so that a line break doesn't
-    hide an instruction.
+    hide an instruction. ``only``: the numbers of the lines to check, by default all.
     """
     lines = text.split("\n")
-    found = {number: finding for number, line in enumerate(lines, 1) if (finding := _check_line(line, number))}
-    for numbers, joined in _joined(lines):
+    joins = list(_joined(lines))
+    checked = set(range(1, len(lines) + 1)) if only is None else _with_neighbours(only, joins)
+    found = {number: finding for number in checked if (finding := _check_line(lines[number - 1], number))}
+    for numbers, joined in joins:
+        if numbers[0] not in checked:
+            continue
         known = [number for number in numbers if number in found]
         goes_on = not known or (len(known) < len(numbers) and _is_wrapped(lines, numbers))
         if goes_on and (code := shape_of(joined)):
             for number in numbers:
                 found.setdefault(number, Finding(code, number, EXPLANATIONS[code]))
-    return [found[number] for number in sorted(found)]
+    return [found[number] for number in sorted(found) if only is None or number in only]
 
 
 def flagged_lines(text: str) -> set[int]:
@@ -80,6 +84,18 @@ def _joined(lines: list[str]) -> Iterator[tuple[list[int], str]]:
             numbers = [*numbers, number]
             if len(text) <= MAX_LINE_CHARS:
                 yield numbers, text
+
+
+def _with_neighbours(numbers: Collection[int], joins: Iterable[tuple[list[int], str]]) -> set[int]:
+    """Return the numbers of lines, and of all lines that are joined with them, directly or through others."""
+    passages: list[list[int]] = []
+    for joined, _ in joins:
+        if passages and joined[0] <= passages[-1][-1]:
+            passages[-1] = sorted({*passages[-1], *joined})
+        else:
+            passages.append(joined)
+    wanted = set(numbers)
+    return wanted.union(*(passage for passage in passages if not wanted.isdisjoint(passage)))
 
 
 def _goes_on(text: str, line: str) -> bool:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from memoryhub.lib.content_check.check import Finding, check_text, flagged_lines
+from memoryhub.lib.content_check.check import Finding, check_text
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts, normal_form
 
@@ -54,17 +54,41 @@ def compare_facts(before: str, after: str) -> FactChanges:
     )
 
 
-def review_reasons(before: str, after: str, *, pinned: Collection[str] = (), lost_before: int = 0) -> list[str]:
+@dataclass(frozen=True)
+class CheckedChange:
+    """Two versions of a text, and what the content check found in the lines that the second one adds or moves."""
+
+    before: str
+    after: str
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def new_findings(self) -> list[Finding]:
+        """The findings in lines that the first version doesn't have."""
+        old, new = set(self.before.split("\n")), self.after.split("\n")
+        return [finding for finding in self.findings if new[finding.line - 1] not in old]
+
+
+def check_change(before: str, after: str, *, known: CheckedChange | None = None) -> CheckedChange:
+    """Run the content check on the changed lines of a text. ``known`` is returned if it is about the same texts."""
+    if known is not None and (known.before, known.after) == (before, after):
+        return known
+    changes = line_changes(before.split("\n"), after.split("\n"))
+    changed = {number + 1 for tag, _, _, j, j_end in changes if tag != "equal" for number in range(j, j_end)}
+    return CheckedChange(before, after, check_text(after, only=changed))
+
+
+def review_reasons(change: CheckedChange, *, pinned: Collection[str] = (), lost_before: int = 0) -> list[str]:
     """Return the reasons why a person must review a change; an empty list if nobody needs to.
 
     ``pinned``: texts of pinned facts. ``lost_before``: the number of facts that runs removed since the last review.
     """
-    change = compare_facts(before, after)
-    reasons = _loss_reasons(change, lost_before)
-    reasons += pin_reasons(after, pinned)
-    reasons += _size_reasons(before, after)
-    reasons += _meaning_reasons(change)
-    return reasons + safety_reasons(before, after)
+    facts = compare_facts(change.before, change.after)
+    reasons = _loss_reasons(facts, lost_before)
+    reasons += pin_reasons(change.after, pinned)
+    reasons += _size_reasons(change.before, change.after)
+    reasons += _meaning_reasons(facts)
+    return reasons + safety_reasons(change)
 
 
 def _loss_reasons(change: FactChanges, lost_before: int) -> list[str]:
@@ -112,28 +136,23 @@ def _meaning_reasons(change: FactChanges) -> list[str]:
     return reasons + ([f"changes a negation in {negations} fact{'' if negations == 1 else 's'}"] if negations else [])
 
 
-def new_findings(before: str, after: str) -> list[Finding]:
-    """Return the findings of the content check in lines that a change adds."""
-    old, new = set(before.split("\n")), after.split("\n")
-    return [finding for finding in check_text(after) if new[finding.line - 1] not in old]
-
-
-def safety_reasons(before: str, after: str) -> list[str]:
+def safety_reasons(change: CheckedChange) -> list[str]:
     """Return what the content check finds in lines that a change adds, as messages."""
-    counts = Counter(finding.message for finding in new_findings(before, after))
+    counts = Counter(finding.message for finding in change.new_findings)
     return [
         f"1 new line {text}" if count == 1 else f"{count} new lines: each {text}" for text, count in counts.items()
     ]
 
 
-def additions_only(before: str, after: str, *, held: Collection[int] = ()) -> str:
+def additions_only(change: CheckedChange, *, held: Collection[int] = ()) -> str:
     """Return the old text with only the new facts of a change, under their new headings.
 
     New lines that the content check flags are left out, as are those with a number in ``held``.
     """
-    lines, new_lines = before.split("\n"), after.split("\n")
-    flagged = flagged_lines(after) | set(held)
-    added = {line.line - 1 for line in compare_facts(before, after).added if line.line not in flagged}
+    lines, new_lines = change.before.split("\n"), change.after.split("\n")
+    flagged = {finding.line for finding in change.findings} | set(held)
+    facts = compare_facts(change.before, change.after)
+    added = {line.line - 1 for line in facts.added if line.line not in flagged}
     headings = {number for number in range(len(new_lines)) if number + 1 not in flagged}
     result: list[str] = []
     for tag, start, end, j, j_end in line_changes(lines, new_lines):
@@ -145,15 +164,16 @@ def additions_only(before: str, after: str, *, held: Collection[int] = ()) -> st
     return "\n".join(result)
 
 
-def safe_part(before: str, after: str, *, held: Collection[int], pinned: Collection[str] = ()) -> str:
-    """Return a change without the lines with a number in ``held``, and without changes of pinned facts.
+def safe_part(change: CheckedChange, *, pinned: Collection[str] = ()) -> str:
+    """Return the new text without new lines that the content check flags, and without changes of pinned facts.
 
     Where such a line replaces others, those stay.
     """
-    lines, new_lines = before.split("\n"), after.split("\n")
+    lines, new_lines = change.before.split("\n"), change.after.split("\n")
+    held = {finding.line for finding in change.new_findings}
     pins = {normal_form(text) for text in pinned}
-    kept_forms = {normal_form(line.text) for line in fact_lines(after)}
-    pinned_at = {fact.line - 1 for fact in fact_lines(before) if normal_form(fact.text) in pins - kept_forms}
+    kept_forms = {normal_form(line.text) for line in fact_lines(change.after)}
+    pinned_at = {fact.line - 1 for fact in fact_lines(change.before) if normal_form(fact.text) in pins - kept_forms}
     result: list[str] = []
     for tag, start, end, j, j_end in line_changes(lines, new_lines):
         added = [new_lines[index] for index in range(j, j_end) if index + 1 not in held]
