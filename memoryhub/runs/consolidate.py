@@ -10,7 +10,12 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import HeldChange, MemoryRevision
-from knowledge_app.services.documents.checked_proposals import Proposal
+from knowledge_app.services.documents.checked_proposals import (
+    Proposal,
+    held_facts,
+    without_flagged_lines,
+    without_held_facts,
+)
 from knowledge_app.services.documents.consolidation import (
     CONTEXT_HEADING,
     Plan,
@@ -175,8 +180,19 @@ def _grip_history(plan: Plan) -> str:
     return f"Consolidated {len(plan.entries)} messages. Topics: {'; '.join(topics[:MAX_TOPICS]) or 'none'}"
 
 
-def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, by: By) -> None:
-    """Commit a consolidation that was held as a whole, with the approved text.
+def approved_proposal(run: Run, change: HeldChange, text: str) -> Proposal:
+    """Return a held proposal with the text that was approved.
+
+    Unless that is the whole change, the history entry and summary lose the lines about what isn't approved.
+    """
+    proposal = Proposal(text, run.proposal["history"], run.proposal["summary_text"])
+    if text == change.proposed:
+        return proposal
+    return without_held_facts(without_flagged_lines(proposal), held_facts(change.proposed, text))
+
+
+def approve_held_run(run: Run, change: HeldChange, proposal: Proposal, *, owner: str, by: By) -> None:
+    """Commit a consolidation that was held as a whole, as far as it was approved.
 
     Raises Conflict if the session was cleared or consolidated since, RunNotFitting if the run isn't held.
     """
@@ -192,7 +208,6 @@ def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, by:
         base: MemoryRevision | None = change.ours
         entries = Entry.objects.filter(session=session, epoch=run.epoch, position=run.proposal["end"] - 1)
         plan = Plan(session, change.document, base, list(entries))
-        proposal = Proposal(text, run.proposal["history"], run.proposal["summary_text"])
         apply_proposal(claimed, plan, proposal, now=by.at, approved=True)
 
 

@@ -6,12 +6,21 @@ from collections.abc import Collection
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext, ngettext
 
 from knowledge_app.models import HeldChange
-from knowledge_app.services.documents.held_changes import accept_text, close_change, keep_ours, text_with
+from knowledge_app.services.documents.held_changes import (
+    accept_text,
+    close_change,
+    hold_rest,
+    keep_ours,
+    text_with,
+)
+from memoryhub.lib.errors import Conflict
 from memoryhub.processes import this_process
 from memoryhub.runs.compress import approve_held
-from memoryhub.runs.consolidate import approve_held_run
+from memoryhub.runs.consolidate import approve_held_run, approved_proposal
+from memoryhub.runs.flagged_parts import parts_with_warnings
 from sessions_app.models import Run
 from sessions_app.services.audit import By
 from sessions_app.services.runs import cancel_run
@@ -32,21 +41,55 @@ def approve(
     or RunNotFitting and changes nothing if it can't.
     """
     approved = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
+    run = change.run if change.run and change.run.status == Run.Status.HELD else None
+    proposal = approved_proposal(run, change, approved) if run else None
     with transaction.atomic():
         close_change(change, approve=True, by=by, user=user, reason=reason)
-        if change.run and change.run.status == Run.Status.HELD:
-            approve_held_run(change.run, change, approved, owner=this_process(), by=by)
+        if run and proposal:
+            approve_held_run(run, change, proposal, owner=this_process(), by=by)
         else:
             accept_text(change, approved, by=by)
 
 
-def approve_run(run: Run, *, by: By) -> None:
-    """Commit a held run: a summary, or a consolidation with its held change. Raises RunNotFitting, Conflict."""
+def approve_unflagged(change: HeldChange, *, by: By, user: User | None = None, reason: str = "") -> int:
+    """Accept a held change except the parts that the content check flags; return how many parts still wait.
+
+    These stay pending, as a change of their own if other parts are accepted. Raises Conflict, RunNotFitting.
+    """
+    parts = parts_with_warnings(change)
+    accepted = [hunk.number for hunk, warnings in parts if not warnings]
+    if len(accepted) == len(parts):
+        approve(change, by=by, user=user, reason=reason)
+    elif change.status != HeldChange.Status.PENDING:
+        raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
+    elif accepted:
+        flags = dict.fromkeys(warning for _, warnings in parts for warning in warnings)
+        with transaction.atomic():
+            approve(change, by=by, user=user, hunks=accepted, reason=reason)
+            hold_rest(change, text_with(change, accepted), flags=list(flags), by=by)
+    return len(parts) - len(accepted)
+
+
+def approve_run(run: Run, *, by: By) -> int:
+    """Commit a held run: a summary, or a consolidation with its held change except flagged parts.
+
+    Returns how many flagged parts still wait. Raises RunNotFitting, Conflict.
+    """
     change = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING).first()
     if change:
-        approve(change, by=by)
-    else:
-        approve_held(run, owner=this_process(), by=by)
+        return approve_unflagged(change, by=by)
+    approve_held(run, owner=this_process(), by=by)
+    return 0
+
+
+def flagged_text(count: int) -> str:
+    """Return a message about flagged parts that weren't approved together with others."""
+    text = ngettext(
+        "%(count)s flagged part still waits. To approve it, open its change and select it.",
+        "%(count)s flagged parts still wait. To approve them, open their changes and select them.",
+        count,
+    )
+    return text % {"count": f"{count:,}"}
 
 
 def reject(change: HeldChange, *, by: By, user: User | None = None, reason: str = "") -> None:

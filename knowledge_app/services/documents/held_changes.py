@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,10 +12,10 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import SYNC
-from knowledge_app.services.documents.revisions import revise_document
+from knowledge_app.services.documents.revisions import content_hash, revise_document
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.diff import line_changes
-from memoryhub.lib.text.merge import merge_texts
+from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.services.audit import Actor, By, record
 
 
@@ -106,6 +106,39 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
     if is_file and merged.text == change.proposed:
         document.synced_revision = document.head
         document.save(update_fields=["synced_revision"])
+
+
+def hold_rest(change: HeldChange, accepted: str, *, flags: Sequence[str], by: By) -> None:
+    """Hold what a partly accepted change proposes beyond the accepted text. Call inside a transaction."""
+    document = MemoryDocument.objects.select_related("head").get(pk=change.document_id)
+    head = document.head.content if document.head else ""
+    proposed = overlay_texts(accepted, head, change.proposed)
+    if proposed == head:
+        return
+    rest = HeldChange.objects.create(
+        workspace_id=change.workspace_id,
+        document=document,
+        run=change.run,
+        base=document.head,
+        ours=document.head,
+        proposed=proposed,
+        proposed_hash=content_hash(proposed),
+        flags=list(flags),
+        reason="; ".join(flags),
+        author_kind=change.author_kind,
+        author_name=change.author_name,
+        created_at=by.at,
+        file_restored_at=change.file_restored_at,
+    )
+    record(
+        by,
+        "change.held",
+        "held_change",
+        rest.pk,
+        f"{document.name}: flagged parts of change {change.pk} are held",
+        workspace=change.workspace,
+        after_hash=rest.proposed_hash,
+    )
 
 
 @transaction.atomic

@@ -14,7 +14,7 @@ from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.text.diff import diff_texts
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.runs.review import approve, reject
+from memoryhub.runs.review import approve, approve_unflagged, flagged_text, reject
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "review")
@@ -34,7 +34,12 @@ class Command(JsonCommand):
         parser.add_argument("number", nargs="?", type=int, help="number of the held change or row")
         parser.add_argument("--workspace", help="for list: only this workspace")
         parser.add_argument("--all", action="store_true", help="for list: include decided changes")
-        parser.add_argument("--part", type=int, action="append", help="for approve: only this part; repeatable")
+        parser.add_argument(
+            "--part",
+            type=int,
+            action="append",
+            help="for approve: only this part; repeatable (default: all except flagged ones)",
+        )
         parser.add_argument("--file", help="for approve: save the text of this file instead")
         parser.add_argument("--reason", default="", help="why it is approved or rejected")
 
@@ -53,19 +58,19 @@ class Command(JsonCommand):
         change = changes.filter(pk=number or 0).first()
         if change is None:
             raise NotFound(f"There is no held change {number}. See `review list`.")
+        flagged = 0
         if action == "approve":
-            text = Path(options["file"]).read_text(encoding="utf-8-sig") if options["file"] else None
-            approve(
-                change, by=By(COMMAND, timezone.now()), hunks=options["part"], text=text, reason=options["reason"]
-            )
+            flagged = _approve(change, options)
         elif action == "reject":
             reject(change, by=By(COMMAND, timezone.now()), reason=options["reason"])
         change.refresh_from_db()
-        return {"changes": [_document(change) | _texts(change)]}
+        return {"changes": [_document(change) | _texts(change)], "flagged_waiting": flagged}
 
     def show(self, result: dict[str, Any]) -> None:
         if not result["changes"] and not result.get("rows"):
             self.line("No held changes.")
+        if result.get("flagged_waiting"):
+            self.line(flagged_text(result["flagged_waiting"]))
         for row in result.get("rows", []):
             codes = ", ".join(sorted({finding["code"] for finding in row["findings"]}))
             self.line(f"row {row['id']}  {row['workspace']}: {row['kind']} {row['row']} ({codes}): {row['text']}")
@@ -74,6 +79,16 @@ class Command(JsonCommand):
             self.line(f"{change['id']:>6}  {change['status']:<10} {place}: {change['reason']}")
             for line in change.get("diff", []):
                 self.line(f"        {line}")
+
+
+def _approve(change: HeldChange, options: dict[str, Any]) -> int:
+    """Approve some parts, an edited text, or all unflagged parts; return how many flagged ones still wait."""
+    by, reason = By(COMMAND, timezone.now()), options["reason"]
+    if options["part"] is None and not options["file"]:
+        return approve_unflagged(change, by=by, reason=reason)
+    text = Path(options["file"]).read_text(encoding="utf-8-sig") if options["file"] else None
+    approve(change, by=by, hunks=options["part"], text=text, reason=reason)
+    return 0
 
 
 def _row(held: HeldRow) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import undo_run
-from memoryhub.runs.review import approve_run
+from memoryhub.runs.review import approve_run, flagged_text
 from sessions_app.models import Run
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import cancel_run, dismiss_run, retry_run
@@ -45,11 +45,12 @@ class Command(JsonCommand):
         if action == "list":
             return {"runs": [run_document(run) for run in _listed(workspace, status, limit)]}
         runs = [_found(number) for number in numbers or [0]]
-        for run in runs:
-            _decide(run, action, note)
-        return {"runs": [run_document(_found(run.pk)) for run in runs]}
+        flagged = sum(_decide(run, action, note) for run in runs)
+        return {"runs": [run_document(_found(run.pk)) for run in runs], "flagged_waiting": flagged}
 
     def show(self, result: dict[str, Any]) -> None:
+        if result.get("flagged_waiting"):
+            self.line(flagged_text(result["flagged_waiting"]))
         for run in result["runs"]:
             cost = f", ${run['cost']}" if run["cost"] else ""
             self.line(
@@ -78,7 +79,8 @@ def _listed(workspace: str | None, status: str | None, limit: int) -> list[Run]:
     return list(runs[: max(1, limit)])
 
 
-def _decide(run: Run, action: str, note: str) -> None:
+def _decide(run: Run, action: str, note: str) -> int:
+    """Apply an action to a run; return how many flagged parts of its change still wait for a decision."""
     now = timezone.now()
     if action == "undo":
         undo_run(run, by=By(COMMAND, now))
@@ -92,4 +94,5 @@ def _decide(run: Run, action: str, note: str) -> None:
     elif action == "dismiss":
         dismiss_run(run, note=note or "no reason given", by=By(COMMAND, now))
     elif action == "approve":
-        approve_run(run, by=By(COMMAND, now))
+        return approve_run(run, by=By(COMMAND, now))
+    return 0

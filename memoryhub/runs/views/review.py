@@ -9,19 +9,17 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange, HeldRow
-from knowledge_app.services.documents.checked_proposals import foreign_facts, foreign_reason
 from knowledge_app.services.documents.held_changes import hunks_of
-from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import is_oversize, shown_part
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
+from memoryhub.runs.flagged_parts import parts_with_warnings
 from memoryhub.runs.review import approve, reject
 from memoryhub.runs.views.held_rows import held_rows
 from memoryhub.runs.views.review_bulk import ACTIONS, pending_changes
-from sessions_app.models import Entry, Run
 from sessions_app.services.access_log import seen_revision
 
 MAX_REASON = 500
@@ -58,15 +56,9 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         (gettext("Proposed"), change.proposed),
     ]
     is_cut = any(is_oversize(text) for _label, text in texts)
-    warnings = {} if is_cut else _warnings(change)
     hunks = [
-        (
-            hunk,
-            [show_invisible(line) for line in hunk.old],
-            [show_invisible(line) for line in hunk.new],
-            list(dict.fromkeys(warnings[line] for line in hunk.new if line in warnings)),
-        )
-        for hunk in ([] if is_cut else hunks_of(change))
+        (hunk, [show_invisible(line) for line in hunk.old], [show_invisible(line) for line in hunk.new], warnings)
+        for hunk, warnings in ([] if is_cut else parts_with_warnings(change))
     ]
     numbers = {revision.number for revision in (change.base, change.ours) if revision}
     seen = [seen_revision(change.document_id, number) for number in sorted(numbers)]
@@ -81,24 +73,6 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "may_decide": change.status == HeldChange.Status.PENDING and has_role(request.user, change.workspace, EDITOR),
     }
     return render_page(request, "runs/held_change.html", context)
-
-
-def _warnings(change: HeldChange) -> dict[str, str]:
-    """Return the warnings of the content check by proposed line, also about facts that no user wrote."""
-    lines = change.proposed.split("\n")
-    warnings = {lines[finding.line - 1]: _sentence(finding.message) for finding in check_text(change.proposed)}
-    run = change.run
-    if run is None or run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
-        return warnings
-    entries = Entry.objects.filter(
-        session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
-    )
-    foreign = foreign_facts(change.ours.content if change.ours else "", change.proposed, list(entries))
-    return {lines[number - 1]: _sentence(foreign_reason(1)) for number in foreign} | warnings
-
-
-def _sentence(message: str) -> str:
-    return f"{message[:1].upper()}{message[1:]}."
 
 
 def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> HeldChange:

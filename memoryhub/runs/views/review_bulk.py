@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib import messages
@@ -18,7 +19,7 @@ from memoryhub.edit_responses import list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.permissions import EDITOR, by_person, get_workspace
-from memoryhub.runs.review import approve, reject
+from memoryhub.runs.review import approve_unflagged, flagged_text, reject
 from sessions_app.models import Workspace
 
 MAX_AT_ONCE = 200  # each needs its own merge and revision
@@ -37,9 +38,9 @@ def pending_changes(workspace: Workspace) -> QuerySet[HeldChange]:
 
 @require_POST
 def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
-    """Approve or reject the selected changes, or all, oldest first."""
+    """Approve or reject the selected changes, or all, oldest first. Flagged parts aren't approved."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    decide = {"approve": approve, "reject": reject}.get(request.POST.get("action", ""))
+    decide = {"approve": approve_unflagged, "reject": reject}.get(request.POST.get("action", ""))
     address = list_address(request, slug, "review")
     try:
         keys = selected_keys(request, pending_changes(workspace))
@@ -56,34 +57,48 @@ def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
     rows = HeldChange.objects.select_related(
         "workspace", "document", "base", "ours", "decided_by", "run", "run__session", "run__workspace"
     )
-    done, reasons = _decide_each(request, decide, rows.filter(workspace=workspace, pk__in=keys).order_by("pk"))
-    _report(request, request.POST["action"], done, len(keys) - done, reasons)
+    outcome = _decide_each(request, decide, rows.filter(workspace=workspace, pk__in=keys).order_by("pk"))
+    _report(request, request.POST["action"], outcome, len(keys))
     return redirect(address)
 
 
-def _decide_each(
-    request: HttpRequest, decide: Callable[..., Any], changes: QuerySet[HeldChange]
-) -> tuple[int, list[str]]:
-    """Apply a decision to each change. Returns how many succeeded, and why the others failed."""
-    done, reasons = 0, []
+@dataclass
+class _Outcome:
+    """``flagged``: the number of flagged parts that still wait. ``reasons``: why changes were skipped."""
+
+    done: int = 0
+    waiting: int = 0
+    flagged: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+
+def _decide_each(request: HttpRequest, decide: Callable[..., Any], changes: QuerySet[HeldChange]) -> _Outcome:
+    outcome = _Outcome()
     reason = action_value(request, request.POST["action"])
     for change in changes:
         try:
-            decide(change, by=by_person(request), user=request.user, reason=reason)
+            flagged = decide(change, by=by_person(request), user=request.user, reason=reason) or 0
         except MemoryHubError as error:
-            reasons.append(f"{change.document.name}: {error.message}")
+            outcome.reasons.append(f"{change.document.name}: {error.message}")
+            continue
+        outcome.flagged += flagged
+        if flagged and pending_changes(change.workspace).filter(pk=change.pk).exists():
+            outcome.waiting += 1
         else:
-            done += 1
-    return done, reasons
+            outcome.done += 1
+    return outcome
 
 
-def _report(request: HttpRequest, action: str, done: int, failed: int, reasons: list[str]) -> None:
+def _report(request: HttpRequest, action: str, outcome: _Outcome, count: int) -> None:
+    done = outcome.done
     if done and action == "approve":
         text = ngettext("%(count)s change accepted.", "%(count)s changes accepted.", done)
         messages.success(request, text % {"count": f"{done:,}"})
     elif done:
         text = ngettext("%(count)s change rejected.", "%(count)s changes rejected.", done)
         messages.success(request, text % {"count": f"{done:,}"})
-    if failed:
-        text = ngettext("%(count)s skipped.", "%(count)s skipped.", failed) % {"count": f"{failed:,}"}
-        messages.warning(request, " ".join([text, *dict.fromkeys(reasons[:SHOWN_REASONS])]))
+    if outcome.flagged:
+        messages.warning(request, flagged_text(outcome.flagged))
+    if skipped := count - done - outcome.waiting:
+        text = ngettext("%(count)s skipped.", "%(count)s skipped.", skipped) % {"count": f"{skipped:,}"}
+        messages.warning(request, " ".join([text, *dict.fromkeys(outcome.reasons[:SHOWN_REASONS])]))

@@ -22,7 +22,7 @@ from memoryhub.permissions import EDITOR, by_person, get_session, get_workspace,
 from memoryhub.runs.document_changes import document_changes
 from memoryhub.runs.executing import undo_run
 from memoryhub.runs.forms import CompressForm
-from memoryhub.runs.review import approve_run
+from memoryhub.runs.review import approve_run, flagged_text
 from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
 from memoryhub.runs.views.edits import edit_context, edit_size
 from sessions_app.models import Run, Session, Summary
@@ -156,7 +156,8 @@ def _report_undone(request: HttpRequest, undone: Run | None) -> None:
 @require_POST
 def approve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = _find(request, slug, pk, role=EDITOR)
-    approve_run(run, by=by_person(request))
+    if flagged := approve_run(run, by=by_person(request)):
+        messages.warning(request, flagged_text(flagged))
     return redirect("run", slug, pk)
 
 

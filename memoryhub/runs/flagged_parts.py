@@ -1,0 +1,39 @@
+"""The parts of held changes that the content check flags: they are only accepted if a person chooses them."""
+
+from __future__ import annotations
+
+from knowledge_app.models import HeldChange
+from knowledge_app.services.documents.checked_proposals import foreign_facts, foreign_reason
+from knowledge_app.services.documents.held_changes import Hunk, hunks_of
+from memoryhub.lib.document_size import is_oversize
+from memoryhub.lib.text.change_guard import check_change
+from sessions_app.models import Entry, Run
+
+
+def parts_with_warnings(change: HeldChange) -> list[tuple[Hunk, list[str]]]:
+    """Return the parts of a held change, each with what is wrong with its new lines."""
+    ours = change.ours.content if change.ours else ""
+    warnings = {} if is_oversize(change.proposed) or is_oversize(ours) else _warnings(change, ours)
+    return [
+        (hunk, list(dict.fromkeys(warnings[line] for line in hunk.new if line in warnings)))
+        for hunk in hunks_of(change)
+    ]
+
+
+def _warnings(change: HeldChange, ours: str) -> dict[str, str]:
+    """Return the warnings of the content check by proposed line, also about facts that no user wrote."""
+    lines = change.proposed.split("\n")
+    findings = check_change(ours, change.proposed).findings
+    warnings = {lines[finding.line - 1]: _sentence(finding.message) for finding in findings}
+    run = change.run
+    if run is None or run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
+        return warnings
+    entries = Entry.objects.filter(
+        session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
+    )
+    foreign = foreign_facts(ours, change.proposed, list(entries))
+    return {lines[number - 1]: _sentence(foreign_reason(1)) for number in foreign} | warnings
+
+
+def _sentence(message: str) -> str:
+    return f"{message[:1].upper()}{message[1:]}."
