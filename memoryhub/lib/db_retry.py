@@ -55,13 +55,27 @@ def _exclusive_on_sqlite() -> AbstractContextManager[object]:
     return _writer_lock if connection.vendor == "sqlite" else nullcontext()
 
 
+@contextmanager
+def _exclusive_within(seconds: float) -> Iterator[None]:
+    """Take this process's turn to write on SQLite, as ``retried`` does. Raises OperationalError after a timeout."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    if not _writer_lock.acquire(timeout=seconds):
+        raise OperationalError("database is locked by other writers of this process")
+    try:
+        yield
+    finally:
+        _writer_lock.release()
+
+
 def try_write(work: Callable[[], object], what: str) -> bool:
     """Run an optional write as one transaction, waiting at most two seconds; return whether it succeeded.
 
     If it fails, a warning with ``what`` is logged, so that a locked database doesn't prevent reading.
     """
     try:
-        with waiting_at_most(MAX_WAIT), transaction.atomic():
+        with _exclusive_within(MAX_WAIT), waiting_at_most(MAX_WAIT), transaction.atomic():
             work()
     except DatabaseError as error:
         logger.warning("%s couldn't be recorded: %s", what, error)

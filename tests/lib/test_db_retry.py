@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Event, Thread
 
 import pytest
 from django.db import DatabaseError, OperationalError, connection
@@ -87,6 +88,21 @@ def test_a_failed_optional_write_is_rolled_back(caplog):
     assert not Workspace.objects.exists()
     assert "Who read this" in caplog.text
     assert try_write(lambda: Workspace.objects.create(slug="whole", name="Whole"), "Who read this")
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has many writers")
+def test_an_optional_write_waits_its_turn_among_the_writers_of_its_process(monkeypatch):
+    monkeypatch.setattr(db_retry, "MAX_WAIT", 0.05)
+    writing, done = Event(), Event()
+    other = Thread(target=retried(lambda: (writing.set(), done.wait(10))))
+    other.start()
+    assert writing.wait(10)
+
+    assert not try_write(lambda: Workspace.objects.create(slug="late", name="Late"), "Who read this")
+    done.set()
+    other.join()
+    assert try_write(lambda: Workspace.objects.create(slug="late", name="Late"), "Who read this")
 
 
 @pytest.mark.django_db
