@@ -134,6 +134,7 @@ def forgotten_document(receipt: Forgotten) -> dict[str, Any]:
         "id": receipt.pk,
         "kind": receipt.kind,
         "rows": receipt.counts,
+        "workspaces": receipt.workspaces,
         "total": sum(receipt.counts.values()),
         "reason": receipt.reason or None,
         "forgotten_by": receipt.forgotten_by,

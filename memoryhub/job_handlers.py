@@ -2,7 +2,7 @@
 
 ``options`` by kind. Export: ``layout``. Compression: ``method`` (auto, llm, heuristic), ``hold`` and ``sessions``
 (keys; by default all that are due). Rebuild: ``tables`` (by default all). Import: ``report`` (id) and ``source``
-(path). Backup check: ``name``.
+(path). Backup check: ``name``. Erasure: ``receipt`` (id).
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
+from knowledge_app.models import Forgotten
 from memoryhub import sweeps
 from memoryhub.backups import folder
+from memoryhub.forgetting.hub_erasure import erase_person
 from memoryhub.jobs.downloads import create_file
 from memoryhub.jobs.kinds import ALL, KINDS, Clock, JobKind
 from memoryhub.jobs.progress import Postponed, Progress, TryAgain
@@ -79,6 +81,15 @@ def _rebuild(job: Job, progress: Progress, _clock: Clock) -> dict[str, Any]:
     return {"indexes": found}
 
 
+def _erase(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
+    receipt = Forgotten.objects.filter(pk=job.options.get("receipt", 0), workspace=None, lifted_at=None).first()
+    if receipt is None:
+        raise Gone("The erasure's receipt is gone, or re-import was allowed.", code="job_without_receipt")
+    is_vacuumed = erase_person(receipt, by=By(_actor(job), clock()), step=progress.step)
+    rows = sum(receipt.counts.values())
+    return {"rows": rows, "workspaces": len(receipt.places), "vacuumed": is_vacuumed}
+
+
 def _send(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
     delivery = WebhookDelivery.objects.select_related("webhook__workspace").filter(job=job).first()
     if delivery is None or delivery.status:
@@ -114,6 +125,9 @@ KINDS |= {
     Job.Kind.EXPORT: JobKind(_export, lane="long", label=gettext_noop("Export"), audited=ALL),
     Job.Kind.COMPRESSION: JobKind(_compress, lane="long", label=gettext_noop("Bulk compression"), audited=ALL),
     Job.Kind.REBUILD: JobKind(_rebuild, lane="long", label=gettext_noop("Search rebuild"), audited=ALL),
+    Job.Kind.ERASURE: JobKind(
+        _erase, lane="long", label=gettext_noop("Erasure"), is_cancellable=lambda _job: False, audited=ALL
+    ),
     Job.Kind.IMPORT: JobKind(
         carry_out_import,
         lane="files",

@@ -157,6 +157,7 @@ class Job(models.Model):
         WEBHOOK = "webhook", _("Webhook delivery")
         SWEEP = "sweep", _("Sweep")
         PRUNING = "pruning", _("Pruning")
+        ERASURE = "erasure", _("Erasure")
 
     class Status(models.TextChoices):
         QUEUED = "queued", _("Queued")

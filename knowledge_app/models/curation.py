@@ -90,7 +90,9 @@ class HygieneScore(models.Model):
 class Forgotten(models.Model):
     """The receipt of something forgotten: its kind and counts, never its content.
 
-    ``digests``: keyed hashes by which imports recognize the words (``memoryhub.forgetting.matching``).
+    ``digests``: keyed hashes by which imports recognize the words (``memoryhub.forgetting.matching``). Without a
+    workspace, it is a person erased in the whole hub; ``workspaces``: the slug of each workspace (None: rows of none)
+    and its counts.
     """
 
     class Kind(models.TextChoices):
@@ -99,10 +101,13 @@ class Forgotten(models.Model):
         SOURCE = "source", _("a source")
         SESSION = "session", _("a session")
 
-    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="forgotten")
+    workspace = models.ForeignKey(
+        Workspace, null=True, blank=True, on_delete=models.CASCADE, related_name="forgotten"
+    )
     kind = models.CharField(max_length=16, choices=Kind.choices)
     digests = JSONTextField(default=list, blank=True)
     counts = JSONTextField(default=dict)
+    workspaces = JSONTextField(default=list, blank=True)
     reason = models.TextField(blank=True)
     forgotten_by = models.CharField(max_length=200)
     forgotten_at = models.DateTimeField(default=timezone.now)
@@ -114,6 +119,16 @@ class Forgotten(models.Model):
 
     def __str__(self) -> str:
         return f"forgotten {self.pk}"
+
+    @property
+    def places(self) -> list[str]:
+        """The slugs of the workspaces that contained the person."""
+        return list(dict.fromkeys(place["workspace"] for place in self.workspaces if place["workspace"]))
+
+    @property
+    def totals(self) -> list[tuple[str | None, int]]:
+        """The slug and number of rows of each workspace, for templates."""
+        return [(place["workspace"], sum(place["rows"].values())) for place in self.workspaces]
 
     @property
     def listed(self) -> list[tuple[str, int]]:

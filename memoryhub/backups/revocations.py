@@ -25,8 +25,7 @@ TABLES = {
 }
 RANKS = {"viewer": 1, "editor": 2, "operator": 3}
 _RECEIPTS = """
-    SELECT f.id, f.workspace_id, w.slug, f.kind, f.digests, f.counts, f.reason, f.forgotten_by, f.forgotten_at
-    FROM knowledge_app_forgotten f JOIN sessions_app_workspace w ON w.id = f.workspace_id
+    SELECT f.*, w.slug FROM knowledge_app_forgotten f LEFT JOIN sessions_app_workspace w ON w.id = f.workspace_id
     WHERE f.lifted_at IS NULL ORDER BY f.id
 """
 _ACCOUNTS = "SELECT username, date_joined, id, password FROM auth_user"
@@ -42,10 +41,10 @@ _NEWEST_RECORD = "SELECT max(at) FROM sessions_app_auditrecord"
 
 @dataclass(frozen=True)
 class Receipt:
-    """A receipt of forgetting that wasn't lifted."""
+    """A receipt of forgetting that wasn't lifted; of the whole hub if it has no workspace."""
 
     id: int
-    workspace_id: int
+    workspace_id: int | None
     workspace: str  # its slug
     kind: str
     digests: list[dict[str, Any]]
@@ -53,6 +52,7 @@ class Receipt:
     reason: str
     forgotten_by: str
     forgotten_at: datetime
+    workspaces: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
                 return [tuple(row) for row in cursor.fetchall()]
 
             return Revocations(
-                [_receipt(row) for row in rows(_RECEIPTS)],
+                _receipts(cursor),
                 rows("SELECT revoked_at, token_hash FROM memoryhub_apitoken WHERE revoked_at IS NOT NULL"),
                 rows(
                     "SELECT used_at, revoked_at, token_hash FROM memoryhub_invitation "
@@ -120,11 +120,25 @@ def _permissions(cursor: Any) -> Permissions:
     return Permissions(newest, passwords, workspaces, {tuple(row[:4]): row[4] for row in cursor.fetchall()})
 
 
-def _receipt(row: tuple[Any, ...]) -> Receipt:
-    pk, workspace_id, slug, kind, digests, counts, reason, forgotten_by, at = row
-    forgotten_at = at if at.tzinfo else at.replace(tzinfo=UTC)  # naive on SQLite
+def _receipts(cursor: Any) -> list[Receipt]:
+    cursor.execute(_RECEIPTS)
+    columns = [column[0] for column in cursor.description]
+    return [_receipt(dict(zip(columns, row, strict=True))) for row in cursor.fetchall()]
+
+
+def _receipt(row: dict[str, Any]) -> Receipt:
+    at = row["forgotten_at"]
     return Receipt(
-        pk, workspace_id, slug, kind, json.loads(digests), json.loads(counts), reason, forgotten_by, forgotten_at
+        row["id"],
+        row["workspace_id"],
+        row["slug"] or "the whole hub",
+        row["kind"],
+        json.loads(row["digests"]),
+        json.loads(row["counts"]),
+        row["reason"],
+        row["forgotten_by"],
+        at if at.tzinfo else at.replace(tzinfo=UTC),  # naive on SQLite
+        json.loads(row.get("workspaces") or "[]"),  # a column that older hubs lack
     )
 
 

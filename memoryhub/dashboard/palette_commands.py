@@ -24,6 +24,7 @@ HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("Password"), "password", "key", False),
     (gettext_lazy("Sign-ins"), "sign-ins", "key", False),
     (gettext_lazy("People"), "people", "user", True),
+    (gettext_lazy("Data about a person"), "person-data", "forget", True),
     (gettext_lazy("Backups"), "backups", "download", True),
     (gettext_lazy("Activity of the hub"), "hub-activity", "clock", True),
     (gettext_lazy("Settings of the hub"), "hub-settings", "settings", True),

@@ -61,6 +61,22 @@ class Preview:
     examples: dict[str, list[str]] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
 
+    def add(self, affected: Affected) -> None:
+        """Count an affected row."""
+        name = table_name(affected.row)
+        self.counts[name] += 1
+        shown = self.examples.setdefault(name, [])
+        if len(shown) < SHOWN_EXAMPLES and affected.example and affected.example not in shown:
+            shown.append(affected.example)
+
+    def finish(self, workspace: Workspace, rules: Rules) -> None:
+        """Count the sessions that are deleted, and check the workspace's own name, address and folder."""
+        if rules.sessions:
+            self.counts["sessions"] += len(rules.sessions)
+            self.counts["entries"] += Entry.objects.filter(session__in=rules.session_ids).count()
+        own = {"name": workspace.name, "address": workspace.slug, "folder": workspace.path}
+        self.left = [name for name, text in own.items() if rules.redaction.mentions(text)]
+
     @property
     def total(self) -> int:
         return sum(self.counts.values())
@@ -72,19 +88,16 @@ class Preview:
 
 def plan_forget(workspace: Workspace, erasure: ErasureRequest) -> Preview:
     """Return what an erasure would change. Reads only. Raises Invalid for words that are too short."""
-    rules = _rules(erasure)
+    return preview_rules(workspace, _rules(erasure))
+
+
+def preview_rules(workspace: Workspace | None, rules: Rules) -> Preview:
+    """Return what rules would change in a workspace; None for the rows of no workspace."""
     preview = Preview()
     for affected in walk(workspace, rules):
-        name = _name(affected.row)
-        preview.counts[name] += 1
-        shown = preview.examples.setdefault(name, [])
-        if len(shown) < SHOWN_EXAMPLES and affected.example and affected.example not in shown:
-            shown.append(affected.example)
-    if erasure.session:
-        preview.counts["sessions"] += 1
-        preview.counts["entries"] += Entry.objects.filter(session=erasure.session).count()
-    own = {"name": workspace.name, "address": workspace.slug, "folder": workspace.path}
-    preview.left = [name for name, text in own.items() if rules.redaction.mentions(text)]
+        preview.add(affected)
+    if workspace:
+        preview.finish(workspace, rules)
     return preview
 
 
@@ -102,7 +115,7 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
         if not preview.total:
             raise Invalid(gettext("Nothing in this workspace contains it."), code="nothing_to_forget")
         if preview.total != expected:
-            raise Conflict(_changed(preview.total, expected), code="forget_changed")
+            raise Conflict(changed_since(preview.total, expected), code="forget_changed")
         digests = _digests(workspace, erasure)  # before deleting: a session's facts are known only while it exists
         erase(workspace, rules, by)
         receipt = Forgotten.objects.create(
@@ -124,16 +137,24 @@ def erase(workspace: Workspace, rules: Rules, by: By) -> None:
     """Apply rules to all tables of a workspace, inside the caller's transaction and guard."""
     _stop_runs(workspace, by.at)
     for affected in list(walk(workspace, rules)):
-        _apply(affected, workspace, by)
-    if rules.session:
-        _drop_session(rules.session, by)
+        _apply(affected, by)
+    for session in rules.sessions:
+        _drop_session(session, by)
+    if rules.sessions:
         for affected in list(walk(workspace, rules)):  # rows written by the deletion itself
-            _apply(affected, workspace, by)
+            _apply(affected, by)
     _sync_facts(workspace)
     sweep_vectors(workspace.pk)
 
 
-def _changed(now: int, before: int) -> str:
+def erase_unowned(rules: Rules, by: By) -> None:
+    """Apply rules to the rows of no workspace, inside the caller's transaction and guard."""
+    for affected in list(walk(None, rules)):
+        _apply(affected, by)
+
+
+def changed_since(now: int, before: int) -> str:
+    """Return the message that the number of rows isn't that of the preview."""
     words = ngettext(
         "%(count)s row contains it now, not %(expected)s. Check the preview again.",
         "%(count)s rows contain it now, not %(expected)s. Check the preview again.",
@@ -150,16 +171,21 @@ def lift(receipt: Forgotten, *, by: By) -> None:
     record(by, "forgotten.lifted", "forgotten", receipt.pk, text, workspace=receipt.workspace)
 
 
+def session_rules(session: Session, *, everywhere: bool = False) -> Rules:
+    """Return the rules that erase a session, and what was learned only from it."""
+    facts = [phrase for text in facts_only_from(session) if (phrase := phrase_of(text))]
+    return Rules(
+        in_memory=Redaction(lines=find_phrases(facts)),
+        in_keys=Redaction(words=find_exactly(session.key)),
+        sources=frozenset({session.key}),
+        sessions=(session,),
+        everywhere=everywhere,
+    )
+
+
 def _rules(erasure: ErasureRequest) -> Rules:
     if erasure.session:
-        facts = [phrase for text in _facts_only_from(erasure.session) if (phrase := phrase_of(text))]
-        return Rules(
-            in_memory=Redaction(lines=find_phrases(facts)),
-            in_keys=Redaction(words=find_exactly(erasure.session.key)),
-            sources=frozenset({erasure.session.key}),
-            session=erasure.session,
-            everywhere=erasure.everywhere,
-        )
+        return session_rules(erasure.session, everywhere=erasure.everywhere)
     if erasure.kind == Forgotten.Kind.SOURCE:
         sources = frozenset(word.strip() for word in erasure.words if word.strip())
         if not sources:
@@ -175,7 +201,7 @@ def _rules(erasure: ErasureRequest) -> Rules:
     return Rules(redaction, is_person=is_person, everywhere=erasure.everywhere)
 
 
-def _facts_only_from(session: Session) -> list[str]:
+def facts_only_from(session: Session) -> list[str]:
     """Return the facts whose only source is a session."""
     of_session = FactSource.objects.filter(entry__session=session) | FactSource.objects.filter(run__session=session)
     mine = set(of_session.values_list("fact", flat=True))
@@ -215,32 +241,34 @@ def _stop_runs(workspace: Workspace, now: datetime) -> None:
             run.save()
 
 
-def _apply(affected: Affected, workspace: Workspace, by: By) -> None:
+def _apply(affected: Affected, by: By) -> None:
     row, values = affected.row, affected.values
     rows = type(row)._base_manager.filter(pk=row.pk)
     if values is None:
-        _forget_edits(row, workspace)
+        _forget_edits(row)
         rows.delete()
         if hasattr(row, "history"):
             row.history.all().delete()  # including the state that delete() just recorded
         return
     if isinstance(row, DeletedSession) and "key" in values:
-        DeletedSession.objects.filter(workspace=workspace, key=values["key"]).exclude(pk=row.pk).delete()
+        DeletedSession.objects.filter(workspace=row.workspace, key=values["key"]).exclude(pk=row.pk).delete()
     if isinstance(row, Session) and "key" in values:
-        _leave_tombstone(row, workspace, by)
+        _leave_tombstone(row, by)
     rows.update(**values)
 
 
-def _forget_edits(row: Model, workspace: Workspace) -> None:
+def _forget_edits(row: Model) -> None:
     """Remove a deleted row's content from edits: its stored states and the values to write."""
     table = next((name for name, table in TABLES.items() if table.model is type(row)), "")
-    edited = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id=row.pk)
+    if not table:
+        return
+    edited = EditedRow.objects.filter(table=table, object_id=row.pk)
     for run in Run.objects.filter(pk__in=edited.values("run")):
         Run.objects.filter(pk=run.pk).update(options=run.options | {"values": {}, "reason": ""})
     edited.delete()
 
 
-def _leave_tombstone(session: Session, workspace: Workspace, by: By) -> None:
+def _leave_tombstone(session: Session, by: By) -> None:
     """Keep a session whose key is erased from being imported again."""
     facts = {
         "is_forgotten": True,
@@ -251,8 +279,8 @@ def _leave_tombstone(session: Session, workspace: Workspace, by: By) -> None:
         "deleted_by": by.actor.name[:200],
         "deleted_at": by.at,
     }
-    key = forgotten_key(workspace, session.key)
-    DeletedSession.objects.update_or_create(workspace=workspace, key=key, defaults=facts)
+    key = forgotten_key(session.workspace, session.key)
+    DeletedSession.objects.update_or_create(workspace=session.workspace, key=key, defaults=facts)
 
 
 def _sync_facts(workspace: Workspace) -> None:
@@ -271,8 +299,9 @@ def _sync_facts(workspace: Workspace) -> None:
         Fact.objects.bulk_update(living, ["section", "category", "text"], batch_size=200)
 
 
-def _name(row: Model) -> str:
-    with override(None):  # stored and printed by commands: always English
+def table_name(row: Model) -> str:
+    """Return the name of a row's table, in English, as receipts store it."""
+    with override(None):
         name = str(row._meta.verbose_name_plural)
     return name if not name.startswith("historical ") else f"earlier states of {name.removeprefix('historical ')}"
 
@@ -284,7 +313,7 @@ def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, An
     """
     key = hash_key(workspace)
     if erasure.session:
-        sources, texts = [erasure.session.key], _facts_only_from(erasure.session)
+        sources, texts = [erasure.session.key], facts_only_from(erasure.session)
     elif erasure.kind == Forgotten.Kind.SOURCE:
         sources, texts = list(erasure.words), []
     else:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from knowledge_app.models import Forgotten
@@ -32,17 +33,21 @@ from sessions_app.services.lifecycle import forgotten_key
 class ImportRules:
     """What imports leave out, as keyed hashes; redactions apply in the order of the receipts.
 
-    ``in_memory``: facts of forgotten sessions, removed from documents only.
+    ``in_memory``: facts of forgotten sessions, removed from documents only. ``sources``: hashes of sources, and the
+    key of each set. ``sessions``: hashes of the keys of sessions that no workspace imports, by the hub's key.
     """
 
     redactions: tuple[Redaction, ...]
     people: tuple[Redaction, ...]
     in_memory: tuple[Redaction, ...]
-    sources: frozenset[str]
-    key: bytes
+    sources: tuple[tuple[bytes, frozenset[str]], ...]
+    sessions: frozenset[str]
 
     def is_source(self, source: str) -> bool:
-        return bool(self.sources) and digest_of((source.strip(),), self.key).hash in self.sources
+        return any(digest_of((source.strip(),), key).hash in hashes for key, hashes in self.sources if hashes)
+
+    def is_session(self, key: str) -> bool:
+        return bool(self.sessions) and digest_of((key.strip(),), hash_key(None)).hash in self.sessions
 
     def mentions(self, value: Any) -> bool:
         return any(redaction.mentions(value) for redaction in self.redactions)
@@ -69,17 +74,21 @@ class ImportRules:
 
 def import_rules(workspace: Workspace) -> ImportRules | None:
     """Return the rules for imports into a workspace, or None if nothing was forgotten."""
-    rows = Forgotten.objects.filter(workspace=workspace.pk or 0, lifted_at=None).order_by("id")
+    of_workspace = Q(workspace=workspace.pk or 0) | Q(workspace=None)
+    rows = Forgotten.objects.filter(of_workspace, lifted_at=None).order_by("id")
     kept = [row for row in rows if row.digests]
     if not kept:
         return None
-    key = hash_key(workspace)
+    own_key, hub_key = hash_key(workspace), hash_key(None)
     found: dict[str, list[Redaction]] = {kind: [] for kind in Forgotten.Kind.values}
-    sources: set[str] = set()
+    sources: dict[bytes, set[str]] = {own_key: set(), hub_key: set()}
     in_order: list[Redaction] = []
     for row in kept:
-        sources |= {digest["hash"] for digest in row.digests if not digest["length"]}
-        finder = find_digests([Digest(**digest) for digest in row.digests if digest["length"]], key)
+        key = hub_key if row.workspace_id is None else own_key
+        digests = Digests.of(row.digests)
+        sources[key] |= digests.sources
+        found[Forgotten.Kind.SESSION].append(Redaction(lines=find_digests(digests.facts, key)))
+        finder = find_digests(digests.words, key)
         redaction = Redaction(words=finder) if row.kind == Forgotten.Kind.PHRASE else Redaction(lines=finder)
         found[row.kind].append(redaction)
         if row.kind in (Forgotten.Kind.PHRASE, Forgotten.Kind.PERSON):
@@ -88,14 +97,34 @@ def import_rules(workspace: Workspace) -> ImportRules | None:
         tuple(in_order),
         tuple(found[Forgotten.Kind.PERSON]),
         tuple(found[Forgotten.Kind.SESSION]),
-        frozenset(sources),
-        key,
+        tuple((key, frozenset(hashes)) for key, hashes in sources.items()),
+        frozenset(sources[hub_key]),
     )
 
 
-def hash_key(workspace: Workspace) -> bytes:
-    """Return the HMAC key of a workspace's digests, derived from the hub's key and never stored."""
-    return salted_hmac("memoryhub.forgotten", str(workspace.pk), algorithm="sha256").digest()
+@dataclass(frozen=True)
+class Digests:
+    """The digests of a receipt: of words, of whole sources, and of facts that only a person's sessions taught."""
+
+    words: tuple[Digest, ...]
+    sources: frozenset[str]
+    facts: tuple[Digest, ...]
+
+    @classmethod
+    def of(cls, stored: Iterable[dict[str, Any]]) -> Digests:
+        rows = list(stored)
+        phrases = [(Digest(row["length"], row["hash"]), row.get("is_fact", False)) for row in rows if row["length"]]
+        return cls(
+            tuple(digest for digest, is_fact in phrases if not is_fact),
+            frozenset(row["hash"] for row in rows if not row["length"]),
+            tuple(digest for digest, is_fact in phrases if is_fact),
+        )
+
+
+def hash_key(workspace: Workspace | None) -> bytes:
+    """Return the HMAC key of a workspace's digests (None: of the hub's), derived from the hub's key, never stored."""
+    name = str(workspace.pk) if workspace else "hub"
+    return salted_hmac("memoryhub.forgotten", name, algorithm="sha256").digest()
 
 
 def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
@@ -118,9 +147,11 @@ def shown_path(workspace: Workspace, read: FileRead) -> str:
     """Return a file's path with forgotten content removed: files are often named after a session or person."""
     keys = [item.key for item in read.items if isinstance(item, SessionRecord)]
     hashes = [forgotten_key(workspace, key) for key in keys]
+    rules = import_rules(workspace)
+    if rules and any(map(rules.is_session, keys)):
+        return MARK
     if DeletedSession.objects.filter(workspace=workspace.pk or 0, is_forgotten=True, key__in=hashes).exists():
         return MARK
-    rules = import_rules(workspace)
     return rules.text(read.path) if rules else read.path
 
 
@@ -134,6 +165,8 @@ def _is_left_out(item: Item, rules: ImportRules) -> bool:
     """Tell whether an item is left out entirely, as its row was deleted."""
     if isinstance(item, KeyValueRecord | CachedResponseRecord):
         return rules.mentions(list(vars(item).values()))
+    if isinstance(item, SessionRecord):
+        return rules.is_session(item.key)
     if isinstance(item, KnowledgeRecord | ObservationRecord):
         return rules.is_source(item.source) or rules.of_people(list(vars(item).values()))
     return False

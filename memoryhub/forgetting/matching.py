@@ -120,6 +120,14 @@ def find_exactly(text: str) -> Finder:
     return lambda value: [found.span() for found in pattern.finditer(value)]
 
 
+def find_any(finders: Sequence[Finder]) -> Finder:
+    """Return a finder of what any of the finders finds."""
+    used = [find for find in finders if find is not nothing]
+    if len(used) < 2:
+        return used[0] if used else nothing
+    return lambda text: _joined([span for find in used for span in find(text)])
+
+
 def digest_of(phrase: Phrase, key: bytes) -> Digest:
     """Return the keyed hash of a phrase. ``key``: at most 64 bytes."""
     joined = "\x1f".join(phrase).encode(errors="surrogatepass")
@@ -166,6 +174,9 @@ class Redaction:
 
     words: Finder = nothing
     lines: Finder = nothing
+
+    def __or__(self, other: Redaction) -> Redaction:
+        return Redaction(find_any((self.words, other.words)), find_any((self.lines, other.lines)))
 
     def mentions(self, value: Any) -> bool:
         """Tell whether a text, or any text in a JSON value, has a match."""

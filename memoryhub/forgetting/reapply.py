@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import transaction
 
-from knowledge_app.models import Forgotten, HistoryEntry
+from knowledge_app.models import Forgotten
 from memoryhub.backups.revocations import Receipt
-from memoryhub.forgetting.erasure import erase
+from memoryhub.forgetting.erasure import erase, erase_unowned
+from memoryhub.forgetting.hub_erasure import receipt_rules, source_names
 from memoryhub.forgetting.import_filter import hash_key
 from memoryhub.forgetting.matching import Digest, Redaction, digest_of, find_digests, find_exactly
-from memoryhub.forgetting.rules import HAVE_SOURCES, Rules
+from memoryhub.forgetting.rules import Rules
 from memoryhub.lib import db_retry
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, open_guard, record
@@ -25,13 +25,15 @@ def reapply_receipts(receipts: Sequence[Receipt], *, by: By) -> list[str]:
     """
     unapplied = []
     for receipt in receipts:
-        workspace = Workspace.objects.filter(pk=receipt.workspace_id).first()
-        if workspace is None:
+        workspace = Workspace.objects.filter(pk=receipt.workspace_id or 0).first()
+        if receipt.workspace_id is None:
+            _reapply_everywhere(receipt, by)
+        elif workspace is None:
             continue
-        if workspace.slug != receipt.workspace or not receipt.digests:
+        elif workspace.slug != receipt.workspace or not receipt.digests:
             unapplied.append(f"receipt {receipt.id} of {receipt.workspace}: {receipt.kind}")
-            continue
-        _reapply(workspace, receipt, by)
+        else:
+            _reapply(workspace, receipt, by)
     return unapplied
 
 
@@ -42,12 +44,27 @@ def _reapply(workspace: Workspace, receipt: Receipt, by: By) -> None:
         rules = _rules(workspace, receipt)
         if rules is not None:
             erase(workspace, rules, by)
-        values = {name: getattr(receipt, name) for name in ("digests", "counts", "reason", "forgotten_by")}
-        same = {"workspace": workspace, "kind": receipt.kind, "forgotten_at": receipt.forgotten_at}
-        if not any(known.digests == receipt.digests for known in Forgotten.objects.filter(**same)):
-            Forgotten.objects.create(**same, **values)
-            text = f"A {receipt.kind} was forgotten again after a restore"
-            record(by, "memory.forgotten", "forgotten", receipt.id, text, workspace=workspace)
+        _keep_receipt(workspace, receipt, by)
+
+
+@db_retry.retried
+@transaction.atomic
+def _reapply_everywhere(receipt: Receipt, by: By) -> None:
+    with open_guard("forgetting again"):
+        for workspace in Workspace.objects.order_by("id"):
+            erase(workspace, receipt_rules(workspace, receipt.digests), by)
+        erase_unowned(receipt_rules(None, receipt.digests), by)
+        _keep_receipt(None, receipt, by)
+
+
+def _keep_receipt(workspace: Workspace | None, receipt: Receipt, by: By) -> None:
+    """Write the receipt, unless the backup has it."""
+    values = {name: getattr(receipt, name) for name in ("digests", "counts", "reason", "forgotten_by", "workspaces")}
+    same = {"workspace": workspace, "kind": receipt.kind, "forgotten_at": receipt.forgotten_at}
+    if not any(known.digests == receipt.digests for known in Forgotten.objects.filter(**same)):
+        Forgotten.objects.create(**same, **values)
+        text = f"A {receipt.kind} was forgotten again after a restore"
+        record(by, "memory.forgotten", "forgotten", receipt.id, text, workspace=workspace)
 
 
 def _rules(workspace: Workspace, receipt: Receipt) -> Rules | None:
@@ -60,7 +77,7 @@ def _rules(workspace: Workspace, receipt: Receipt) -> Rules | None:
     if receipt.kind == Forgotten.Kind.PERSON:
         return Rules(Redaction(lines=finder), is_person=True)
     if receipt.kind == Forgotten.Kind.SOURCE:
-        known = {name for name in _source_names(workspace) if digest_of((name.strip(),), key).hash in sources}
+        known = {name for name in source_names(workspace) if digest_of((name.strip(),), key).hash in sources}
         return Rules(sources=frozenset(known)) if known else None
     own = Session.objects.filter(workspace=workspace)
     session = next((one for one in own if digest_of((one.key.strip(),), key).hash in sources), None)
@@ -70,15 +87,5 @@ def _rules(workspace: Workspace, receipt: Receipt) -> Rules | None:
         in_memory=Redaction(lines=finder),
         in_keys=Redaction(words=find_exactly(session.key)),
         sources=frozenset({session.key}),
-        session=session,
+        sessions=(session,),
     )
-
-
-def _source_names(workspace: Workspace) -> set[str]:
-    names: set[str] = set()
-    for model in (*HAVE_SOURCES, HistoryEntry):
-        columns = {column.name for column in model._meta.concrete_fields}
-        if {"source", "workspace"} <= columns:
-            rows: Any = model._base_manager.filter(workspace=workspace).exclude(source="")
-            names.update(rows.values_list("source", flat=True).distinct())
-    return names

@@ -74,7 +74,7 @@ request_hash scopes mac key_check findings
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
 KEYED = frozenset(
-    ("before", "after", "corrected", "options", "proposal", "detail")
+    ("before", "after", "corrected", "options", "proposal", "detail", "workspaces")
 )  # JSON whose keys are the hub's own
 OPTION_TEXTS = frozenset(("text", "source", "note", "values", "reason", "words"))  # free text in a run's options
 ASIDE = frozenset(("corrected", "withdrawn_reason"))  # notes about a row, not its content
@@ -129,7 +129,7 @@ NAMES = (  # names of tables, as the filter ``words`` shows them
 class Rules:
     """What to search for: in all tables, only in documents and facts, and where the hub writes session keys.
 
-    ``everywhere``: also rows of no workspace.
+    ``sessions``: deleted with their messages. ``everywhere``: also rows of no workspace.
     """
 
     redaction: Redaction = NOTHING
@@ -137,14 +137,17 @@ class Rules:
     in_keys: Redaction = NOTHING
     is_person: bool = False
     sources: frozenset[str] = frozenset()
-    session: Session | None = None
+    sessions: tuple[Session, ...] = ()
     everywhere: bool = False
 
     def of(self, model: type[Model]) -> Redaction:
         """Return the redaction for a table."""
-        if self.session is None:
-            return self.redaction
-        return self.in_memory if issubclass(model, OF_MEMORY) else self.in_keys if model in HOLD_KEYS else NOTHING
+        own = self.in_memory if issubclass(model, OF_MEMORY) else self.in_keys if model in HOLD_KEYS else NOTHING
+        return self.redaction if own is NOTHING else self.redaction | own
+
+    @property
+    def session_ids(self) -> frozenset[int]:
+        return frozenset(session.pk for session in self.sessions)
 
 
 HOLD_KEYS = (AuditRecord, Session, DeletedSession, SourceFile, ImportProblem, ImportReport, Run, IdempotentCall)
@@ -159,13 +162,18 @@ class Affected:
     example: str = ""
 
 
-def walk(workspace: Workspace, rules: Rules) -> Iterator[Affected]:
-    """Yield the affected rows of a workspace, table by table."""
+def walk(workspace: Workspace | None, rules: Rules) -> Iterator[Affected]:
+    """Yield the affected rows of a workspace, table by table; None for the rows of no workspace."""
+    for row in rows_of(workspace, rules):
+        affected = find_changes(row, rules)
+        if affected is not None:
+            yield affected
+
+
+def rows_of(workspace: Workspace | None, rules: Rules) -> Iterator[Model]:
+    """Yield the rows of a workspace that are searched; None for the rows of no workspace."""
     for model in _models():
-        for row in _rows(model, workspace, rules).iterator(chunk_size=500):
-            affected = _affected(row, rules, workspace)
-            if affected is not None:
-                yield affected
+        yield from _rows(model, workspace, rules).iterator(chunk_size=500)
 
 
 def _models() -> list[type[Model]]:
@@ -190,22 +198,23 @@ def _path_to_workspace(model: type[Model], depth: int = 3) -> str | None:
     return None
 
 
-def _rows(model: type[Model], workspace: Workspace, rules: Rules) -> QuerySet[Model]:
+def _rows(model: type[Model], workspace: Workspace | None, rules: Rules) -> QuerySet[Model]:
     path = _path_to_workspace(model)
     rows: QuerySet[Model] = model._base_manager.all()
+    has_unowned = rules.everywhere or workspace is None
     if path is None:
-        return rows if rules.everywhere else rows.none()
-    unowned = Q(**{f"{path}__isnull": True}) if rules.everywhere else Q(pk__in=[])
-    rows = rows.filter(Q(**{path: workspace.pk}) | unowned)
-    if rules.session and model in (Entry, Summary):
-        rows = rows.exclude(session=rules.session.pk)  # deleted with their session
-    if rules.session and model is Session:
-        rows = rows.exclude(pk=rules.session.pk)
+        return rows if has_unowned else rows.none()
+    unowned = Q(**{f"{path}__isnull": True}) if has_unowned else Q(pk__in=[])
+    rows = rows.filter(unowned | Q(**{path: workspace.pk})) if workspace else rows.filter(unowned)
+    if rules.sessions and model in (Entry, Summary):
+        rows = rows.exclude(session__in=rules.session_ids)  # deleted with their session
+    if rules.sessions and model is Session:
+        rows = rows.exclude(pk__in=rules.session_ids)
     return rows
 
 
 @lru_cache
-def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any, Any]]]:
+def text_columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any, Any]]]:
     """Return a table's text and JSON columns, and its binary columns."""
     texts: list[Field[Any, Any]] = []
     raws: list[Field[Any, Any]] = []
@@ -219,49 +228,47 @@ def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any,
     return texts, raws
 
 
-def _affected(row: Model, rules: Rules, workspace: Workspace) -> Affected | None:
+def find_changes(row: Model, rules: Rules) -> Affected | None:
+    """Return what an erasure changes in a row; None if nothing."""
     if _is_from_erased_source(row, rules):
         return Affected(row, None, _brief(str(getattr(row, "content", ""))))
-    values = _changed(row, rules.of(_base_of(row)))
+    values = _changed(row, rules.of(base_of(row)))
     if _is_history_of(row, rules):
         values["content"] = MARK
     if not values:
         return None
-    base = _base_of(row)
+    base = base_of(row)
     example = next((_brief(str(getattr(row, name))) for name in values if isinstance(values[name], str)), "")
     says_it = values.keys() - ASIDE
     if says_it and (issubclass(base, GO_AS_ROWS) or (rules.is_person and issubclass(base, GO_FOR_A_PERSON))):
         return Affected(row, None, "" if issubclass(base, KeyValue) else example)
     if isinstance(row, EditedRow) and (row.table in EXACT_TABLES or (rules.is_person and row.table in PERSON_TABLES)):
         return Affected(row, None, "")
-    return Affected(row, values | _dependent_values(row, values, workspace), example)
+    return Affected(row, values | _dependent_values(row, values), example)
 
 
-def _base_of(row: Model) -> type[Model]:
+def base_of(row: Model) -> type[Model]:
     """Return the model that a history model tracks, or the row's own model."""
     return getattr(row, "instance_type", type(row))
 
 
 def _is_from_erased_source(row: Model, rules: Rules) -> bool:
-    if not issubclass(_base_of(row), HAVE_SOURCES):
+    if not issubclass(base_of(row), HAVE_SOURCES):
         return False
-    run = getattr(row, "run", None) if rules.session else None
-    return getattr(row, "source", "") in rules.sources or (
-        run is not None and rules.session is not None and run.session_id == rules.session.pk
-    )
+    run = getattr(row, "run", None) if rules.sessions else None
+    return getattr(row, "source", "") in rules.sources or (run is not None and run.session_id in rules.session_ids)
 
 
 def _is_history_of(row: Model, rules: Rules) -> bool:
     """Tell whether a history entry is about an erased session or from an erased source."""
     if not isinstance(row, HistoryEntry) or row.content == MARK:
         return False
-    of_session = rules.session is not None and row.session_id == rules.session.pk
-    return of_session or bool(row.source and row.source in rules.sources)
+    return row.session_id in rules.session_ids or bool(row.source and row.source in rules.sources)
 
 
 def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
     """Return the redacted values of a row's affected columns."""
-    texts, raws = _columns(type(row))
+    texts, raws = text_columns(type(row))
     changed: dict[str, Any] = {}
     for column in texts:
         value = getattr(row, column.name)
@@ -288,7 +295,7 @@ def _redacted(row: Model, column: Field[Any, Any], value: Any, redaction: Redact
     return new
 
 
-def _dependent_values(row: Model, values: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+def _dependent_values(row: Model, values: dict[str, Any]) -> dict[str, Any]:
     """Return dependent values that change too: hashes, derived columns, keys."""
     if isinstance(row, MemoryRevision) and "content" in values:
         return {"content_hash": content_hash(values["content"]), "raw": None}
@@ -297,9 +304,9 @@ def _dependent_values(row: Model, values: dict[str, Any], workspace: Workspace) 
     if isinstance(row, HeldChange) and "proposed" in values:
         return {"proposed_hash": content_hash(values["proposed"]), "raw": None}
     if isinstance(row, Session) and "key" in values:
-        return {"key": f"forgotten:{forgotten_key(workspace, row.key)[:16]}", "channel": "forgotten"}
+        return {"key": f"forgotten:{forgotten_key(row.workspace, row.key)[:16]}", "channel": "forgotten"}
     if isinstance(row, DeletedSession) and "key" in values:
-        return {"key": forgotten_key(workspace, row.key), "is_forgotten": True}
+        return {"key": forgotten_key(row.workspace, row.key), "is_forgotten": True}
     return _derived_values(row, values)
 
 

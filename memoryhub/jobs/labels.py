@@ -22,6 +22,7 @@ COUNTED: dict[str, Promise | str] = {
     "rows": _("%(done)s of %(total)s rows"),
     "sessions": _("%(done)s of %(total)s sessions"),
     "files": _("%(done)s of %(total)s files"),
+    "workspaces": _("%(done)s of %(total)s workspaces"),
     "parts": _("%(done)s of %(total)s parts"),
 }
 ADDED = {
@@ -125,7 +126,12 @@ def _result(item: WorkItem) -> str:
     """Return a job's result so far."""
     if item.table == "run":
         return ""
-    labels = {"export": _export_label, "compression": _compression_label, "rebuild": _rebuild_label}
+    labels = {
+        "export": _export_label,
+        "compression": _compression_label,
+        "rebuild": _rebuild_label,
+        "erasure": _erasure_label,
+    }
     if item.kind == "import":
         return _import_label(item)
     return labels[item.kind](item.row.result) if item.kind in labels else ""
@@ -163,6 +169,20 @@ def _compression_label(result: dict[str, Any]) -> str:
     parts = [str(label) % {"count": f"{counts[name]:,}"} for name, label in OUTCOMES.items() if counts.get(name)]
     nothing = gettext("No session was due.") if "counts" in result and not parts and "run" not in result else ""
     return ", ".join(parts) or nothing
+
+
+def _erasure_label(result: dict[str, Any]) -> str:
+    if not result:
+        return ""
+    count = result["workspaces"]
+    counted = ngettext(
+        "Erased in %(rows)s rows of %(count)s workspace.", "Erased in %(rows)s rows of %(count)s workspaces.", count
+    )
+    traces = gettext(
+        "The database file still contains traces of deleted rows. Run `python3 manage.py vacuum` at a quiet time."
+    )
+    label = counted % {"rows": f"{result['rows']:,}", "count": f"{count:,}"}
+    return label if result["vacuumed"] else f"{label} {traces}"
 
 
 def _rebuild_label(result: dict[str, Any]) -> str:

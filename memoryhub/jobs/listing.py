@@ -22,7 +22,7 @@ MAX_ROWS = 100  # of each table
 MIN_SHARE = 0.05  # must be done before the time left is estimated
 MIN_SECONDS = 3.0
 STRANDED_AFTER = timedelta(seconds=10)  # before a queued job counts as stranded
-UNITS = {"export": "rows", "compression": "sessions", "rebuild": "rows", "import": "files"}
+UNITS = {"export": "rows", "compression": "sessions", "rebuild": "rows", "import": "files", "erasure": "workspaces"}
 ESTIMATED_KINDS = ("export", "import")  # whose steps take about equally long
 
 

@@ -32,7 +32,9 @@ def gaps_of(workspace: Workspace, at: datetime) -> list[Gap]:
 
 
 def _forgotten(workspace: Workspace, at: datetime) -> list[Gap]:
-    count = Forgotten.objects.filter(workspace=workspace, forgotten_at__gt=at).count()
+    since = Forgotten.objects.filter(forgotten_at__gt=at)
+    count = since.filter(workspace=workspace).count()
+    count += sum(workspace.slug in receipt.places for receipt in since.filter(workspace=None))
     words = ngettext(
         "Something was erased since then. It is missing here too, or shown as [forgotten].",
         "%(count)s erasures were made since then. What they removed is missing here too, or shown as [forgotten].",

@@ -73,10 +73,10 @@ def fill_the_rest(workspace, session, text):
     """One more row in each table that has none yet, and the text in every column that is free to hold it."""
     with open_guard("planting"):
         for model in rules._models():
-            if any(rules._columns(model)) and not model._base_manager.exists():
+            if any(rules.text_columns(model)) and not model._base_manager.exists():
                 make(model, workspace, session)
         for model in rules._models():
-            texts, raws = rules._columns(model)
+            texts, raws = rules.text_columns(model)
             row = model._base_manager.order_by("-pk").first()
             if row is None:
                 continue

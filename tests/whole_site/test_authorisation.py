@@ -72,6 +72,7 @@ OF_SEGMENT: dict[str, type[Model]] = {  # what the number after a part of an add
     "rows": HeldRow,
     "sessions": Session,
     "forget": Forgotten,
+    "receipts": Forgotten,
     "around": Entry,
     "saved": SavedSearch,
     "agents": ApiToken,
@@ -121,6 +122,7 @@ def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
         workspace=workspace, key="cli:gone", entry_count=1, summary_count=0, total_tokens=1, content_hash="x"
     )
     Forgotten.objects.create(workspace=workspace, kind="phrase", forgotten_by="olga", counts={})
+    Forgotten.objects.create(workspace=None, kind="person", forgotten_by="olga", counts={})
     Workspace.objects.filter(pk=workspace.pk).update(path="/nowhere")
     Job.objects.create(workspace=workspace, kind="export", requested_by="olga")
     issue_token(workspace, "desk", list(SCOPES), by=by)
@@ -202,6 +204,8 @@ def filled(name: str, pattern: URLPattern, workspace: Workspace) -> str:
     rows = OF_SEGMENT[segments[place - 1]].objects.order_by("pk")
     if segments[place - 1] == "facts":
         rows = rows.filter(died__isnull=name != "documents:return-fact")
+    if segments[0] == "person-data":
+        rows = rows.filter(workspace=None)
     if "saved" in segments:
         rows = rows.filter(workspace__isnull=not url.startswith("/w/"))
     return url.replace("/1/", f"/{rows.first().pk}/", 1)

@@ -1,0 +1,207 @@
+"""Erase a person in all workspaces, with one receipt.
+
+The receipt is written first, so that imports leave the person out at once. It has only keyed hashes of the words, and
+the erasure works from these: no job, row or log contains the words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from knowledge_app.models import Forgotten, HistoryEntry
+from memoryhub.forgetting.erasure import (
+    changed_since,
+    erase,
+    erase_unowned,
+    facts_only_from,
+    preview_rules,
+)
+from memoryhub.forgetting.forget import vacuum
+from memoryhub.forgetting.import_filter import Digests, hash_key
+from memoryhub.forgetting.matching import (
+    Redaction,
+    digest_of,
+    find_any,
+    find_digests,
+    find_exactly,
+    find_phrases,
+    phrase_of,
+)
+from memoryhub.forgetting.rules import HAVE_SOURCES, Rules
+from memoryhub.jobs.downloads import discard_downloads
+from memoryhub.jobs.progress import Step, ignore_progress
+from memoryhub.jobs.queue import request_job
+from memoryhub.lib import db_retry
+from memoryhub.lib.errors import Conflict, Invalid
+from memoryhub.models import Job
+from sessions_app.models import Session, Workspace
+from sessions_app.services.audit import By, open_guard, record
+
+
+@dataclass(frozen=True)
+class Person:
+    """Names, addresses, numbers and ids of a person, and the keys of sessions that are deleted with all messages."""
+
+    words: tuple[str, ...]
+    sessions: tuple[str, ...] = ()
+
+    @property
+    def phrases(self) -> list[tuple[str, ...]]:
+        return [phrase for word in self.words if (phrase := phrase_of(word))]
+
+
+def check_words(person: Person) -> None:
+    """Raise Invalid if a person has no words, or one of them is too short."""
+    short = [word for word in person.words if not phrase_of(word)]
+    if short or not person.words:
+        raise Invalid(gettext("Each name needs at least three letters or digits."), code="nothing_to_forget")
+
+
+def person_rules(workspace: Workspace | None, person: Person) -> Rules:
+    """Return the rules that erase a person in a workspace; None for the rows of no workspace."""
+    sessions = Session.objects.filter(workspace=workspace, key__in=person.sessions) if workspace else []
+    facts = [phrase for session in sessions for text in facts_only_from(session) if (phrase := phrase_of(text))]
+    in_memory = Redaction(lines=find_phrases(facts))
+    return _rules(Redaction(lines=find_phrases(person.phrases)), in_memory, sessions, set(person.sessions))
+
+
+def receipt_rules(workspace: Workspace | None, digests: list[dict[str, Any]]) -> Rules:
+    """Return the rules of a receipt of the whole hub in a workspace."""
+    key, known = hash_key(None), Digests.of(digests)
+
+    def is_known(name: str) -> bool:
+        return digest_of((name.strip(),), key).hash in known.sources
+
+    of_workspace = Session.objects.filter(workspace=workspace).select_related("workspace") if workspace else []
+    sessions = [session for session in of_workspace if is_known(session.key)] if known.sources else []
+    sources = source_names(workspace) if workspace and known.sources else set()
+    return _rules(
+        Redaction(lines=find_digests(known.words, key)),
+        Redaction(lines=find_digests(known.facts, key)),
+        sessions,
+        {name for name in sources if is_known(name)},
+    )
+
+
+def _rules(names: Redaction, in_memory: Redaction, sessions: Iterable[Session], sources: set[str]) -> Rules:
+    sessions = tuple(sessions)
+    keys = [session.key for session in sessions]
+    return Rules(
+        names,
+        in_memory=in_memory,
+        in_keys=Redaction(words=find_any([find_exactly(key) for key in keys])),
+        is_person=True,
+        sources=frozenset(sources.union(keys)),
+        sessions=sessions,
+    )
+
+
+def source_names(workspace: Workspace) -> set[str]:
+    """Return the sources of a workspace's knowledge, observations and history."""
+    names: set[str] = set()
+    for model in (*HAVE_SOURCES, HistoryEntry):
+        columns = {column.name for column in model._meta.concrete_fields}
+        if {"source", "workspace"} <= columns:
+            rows: Any = model._base_manager.filter(workspace=workspace).exclude(source="")
+            names.update(rows.values_list("source", flat=True).distinct())
+    return names
+
+
+def count_person(person: Person) -> int:
+    """Return the number of rows that an erasure would change in the whole hub."""
+    check_words(person)
+    places = [*Workspace.objects.order_by("id"), None]
+    return sum(preview_rules(place, person_rules(place, person)).total for place in places)
+
+
+def write_receipt(person: Person, *, expected: int, reason: str, by: By) -> Forgotten:
+    """Count again and return the receipt, which ``erase_person`` carries out. Raises Invalid, Conflict."""
+    total = count_person(person)
+    if not total:
+        raise Invalid(gettext("Nothing in this hub contains it."), code="nothing_to_forget")
+    if total != expected:
+        raise Conflict(changed_since(total, expected), code="forget_changed")
+    names = Redaction(lines=find_phrases(person.phrases))
+    return Forgotten.objects.create(
+        workspace=None,
+        kind=Forgotten.Kind.PERSON,
+        digests=_digests(person),
+        counts={},
+        reason=names.text(reason)[:500],
+        forgotten_by=by.actor.name[:200],
+        forgotten_at=by.at,
+    )
+
+
+def _digests(person: Person) -> list[dict[str, Any]]:
+    key = hash_key(None)
+    sessions = Session.objects.filter(key__in=person.sessions)
+    facts = {phrase for session in sessions for text in facts_only_from(session) if (phrase := phrase_of(text))}
+    words = [digest_of(phrase, key) for phrase in dict.fromkeys(person.phrases)]
+    sources = [digest_of((name.strip(),), key) for name in person.sessions]
+    return [
+        *({"length": digest.length, "hash": digest.hash} for digest in words),
+        *({"length": 0, "hash": digest.hash} for digest in sources),
+        *({"length": len(phrase), "hash": digest_of(phrase, key).hash, "is_fact": True} for phrase in sorted(facts)),
+    ]
+
+
+@transaction.atomic
+def request_erasure(person: Person, *, expected: int, reason: str, by: By) -> Job:
+    """Write the receipt and return the job that erases. Raises as ``write_receipt`` does."""
+    receipt = write_receipt(person, expected=expected, reason=reason, by=by)
+    return request_job(Job.Kind.ERASURE, None, {"receipt": receipt.pk}, by=by)[0]
+
+
+def erase_person(receipt: Forgotten, *, by: By, step: Step = ignore_progress) -> bool:
+    """Erase a person in every workspace by the hashes of the receipt; return whether the database was vacuumed.
+
+    Each workspace is one transaction. It can be repeated: workspaces that the receipt lists are searched again, and
+    their counts added.
+    """
+    places = [*Workspace.objects.order_by("id"), None]
+    for number, place in enumerate(places):
+        step(number, len(places), "")
+        _erase_in(place, receipt, by)
+    text = f"A person was forgotten in {sum(receipt.counts.values()):,} rows of {len(receipt.places)} workspaces"
+    record(
+        by, "memory.forgotten", "forgotten", receipt.pk, text, detail={"kind": receipt.kind, "rows": receipt.counts}
+    )
+    return vacuum()
+
+
+@db_retry.retried
+@transaction.atomic
+def _erase_in(workspace: Workspace | None, receipt: Forgotten, by: By) -> None:
+    with open_guard("forgetting"):
+        if workspace and not Workspace.objects.select_for_update().filter(pk=workspace.pk).exists():
+            return
+        rules = receipt_rules(workspace, receipt.digests)
+        counts = preview_rules(workspace, rules).counts
+        if not counts.total():
+            return
+        if workspace:
+            erase(workspace, rules, by)
+            discard_downloads(workspace, by.at)
+        else:
+            erase_unowned(rules, by)
+        receipt.refresh_from_db()
+        receipt.counts = dict(sorted((Counter(receipt.counts) + counts).items()))
+        name = rules.redaction.text(workspace.slug) if workspace else None
+        receipt.workspaces = [*receipt.workspaces, {"workspace": name, "rows": dict(sorted(counts.items()))}]
+        receipt.save(update_fields=["counts", "workspaces"])
+        if workspace:
+            text = f"A person was forgotten in {counts.total():,} rows"
+            detail = {"kind": receipt.kind, "rows": dict(sorted(counts.items()))}
+            record(by, "memory.forgotten", "forgotten", receipt.pk, text, workspace=workspace, detail=detail)
+
+
+def hub_receipts() -> list[Forgotten]:
+    """Return the receipts of the whole hub, latest first."""
+    return list(Forgotten.objects.filter(workspace=None).order_by("-id")[:200])

@@ -1,0 +1,74 @@
+"""Find what the hub knows about a person: counts for each workspace, and proposed aliases. Reads only."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db.models import Prefetch
+
+from memoryhub.forgetting.aliases import Alias, AliasFinder, OwnSession
+from memoryhub.forgetting.erasure import Preview
+from memoryhub.forgetting.hub_erasure import Person, check_words, person_rules
+from memoryhub.forgetting.matching import Redaction, find_phrases
+from memoryhub.forgetting.rules import find_changes, rows_of
+from sessions_app.models import Membership, Workspace
+
+
+@dataclass(frozen=True)
+class Place:
+    """A workspace and what an erasure would change there; None for the rows of no workspace."""
+
+    workspace: Workspace | None
+    preview: Preview
+
+
+@dataclass(frozen=True)
+class PersonPlan:
+    """Places with at least one row; proposals; and accounts of the hub with such a name, which are never erased."""
+
+    places: list[Place]
+    aliases: list[Alias]
+    sessions: list[OwnSession]
+    accounts: list[User]
+
+    @property
+    def total(self) -> int:
+        return sum(place.preview.total for place in self.places)
+
+    @property
+    def left(self) -> list[tuple[Workspace, str]]:
+        """Workspaces whose own name, address or folder has the name, and which of these."""
+        return [(place.workspace, name) for place in self.places if place.workspace for name in place.preview.left]
+
+
+def plan_person(person: Person) -> PersonPlan:
+    """Search every workspace. Raises Invalid."""
+    check_words(person)
+    finder = AliasFinder(person)
+    places = []
+    for workspace in [*Workspace.objects.order_by("name", "id"), None]:
+        rules, preview = person_rules(workspace, person), Preview()
+        for row in rows_of(workspace, rules):
+            finder.add(row, workspace)
+            affected = find_changes(copy(row), rules)
+            if affected is not None:
+                preview.add(affected)
+        if workspace:
+            preview.finish(workspace, rules)
+        if preview.total or preview.left:
+            places.append(Place(workspace, preview))
+    return PersonPlan(places, finder.aliases(), finder.sessions(), accounts_of(person))
+
+
+def accounts_of(person: Person) -> list[User]:
+    """Return the accounts of the hub whose name or e-mail address mentions a person."""
+    names = Redaction(lines=find_phrases(person.phrases))
+    roles = Prefetch("memberships", Membership.objects.select_related("workspace").order_by("workspace__name"))
+    users = User.objects.prefetch_related(roles).order_by("username")
+    return [
+        user
+        for user in users
+        if names.mentions([user.username, user.email, f"{user.first_name} {user.last_name}".strip()])
+    ]

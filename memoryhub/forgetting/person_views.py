@@ -1,0 +1,84 @@
+"""The page of what the hub knows about a person: for operators of the hub."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import Forgotten
+from memoryhub.forgetting.erasure import lift
+from memoryhub.forgetting.hub_erasure import hub_receipts, request_erasure
+from memoryhub.forgetting.person_export import export_person
+from memoryhub.forgetting.person_forms import PersonForm
+from memoryhub.forgetting.person_search import plan_person
+from memoryhub.lib.downloads import streaming_download
+from memoryhub.lib.errors import Invalid, MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.permissions import by_person, require_hub_operator
+
+
+def person_data(request: HttpRequest) -> HttpResponse:
+    """Show what is known about a person. Names are sent by POST, so that they are in no URL or log."""
+    require_hub_operator(request)
+    return _page(request, PersonForm(request.POST or None))
+
+
+@require_POST
+def export(request: HttpRequest) -> HttpResponseBase:
+    """Download what is known about a person."""
+    require_hub_operator(request)
+    form = PersonForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form)
+    try:
+        parts = export_person(form.person, by=by_person(request))
+    except Invalid:
+        return _page(request, form)  # which shows the error
+    response: StreamingHttpResponse = streaming_download(parts, f"person-data-{timezone.now():%Y%m%d-%H%M%S}.json")
+    return response
+
+
+@require_POST
+def erase(request: HttpRequest) -> HttpResponse:
+    """Erase a person in all workspaces as a job, if the number of rows is still that of the preview."""
+    require_hub_operator(request)
+    form = PersonForm(request.POST)
+    if not form.is_valid() or not form.cleaned_data["is_sure"] or form.cleaned_data["expected"] is None:
+        return _page(request, form)
+    values = form.cleaned_data
+    try:
+        job = request_erasure(
+            form.person, expected=values["expected"], reason=values["reason"], by=by_person(request)
+        )
+    except MemoryHubError as error:
+        form.add_error(None, error.message)
+        return _page(request, form)
+    return redirect("job", job.pk)
+
+
+@require_POST
+def allow(request: HttpRequest, pk: int) -> HttpResponse:
+    """Allow imports to bring erased data back."""
+    require_hub_operator(request)
+    lift(get_object_or_404(Forgotten, workspace=None, pk=pk), by=by_person(request))
+    messages.success(request, gettext("Imports can bring it back now."))
+    return redirect("person-data")
+
+
+def _page(request: HttpRequest, form: PersonForm) -> HttpResponse:
+    context: dict[str, Any] = {"form": form, "receipts": hub_receipts(), "plan": None, "words": "", "chosen": ()}
+    if form.is_bound and form.is_valid():
+        try:
+            context |= {"plan": plan_person(form.person), "chosen": form.person.sessions}
+        except Invalid as error:
+            form.add_error("words", error.message)
+    if form.is_bound:
+        context["words"] = "\n".join(form.cleaned_data.get("names", ()))
+    return render_page(request, "forgetting/person_data.html", context, status=422 if form.errors else 200)
