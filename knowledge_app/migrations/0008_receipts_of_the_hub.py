@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('knowledge_app', '0006_fact_origins'),
+        ('knowledge_app', "0007_held_rows"),
         ('sessions_app', '0008_agent_changes'),
     ]
 
