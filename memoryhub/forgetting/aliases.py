@@ -139,9 +139,15 @@ class AliasFinder:
                 one.workspaces.add(row.workspace.slug)
         return list(found.values())
 
+    def _is_in(self, key: str) -> bool:
+        """Tell whether a key contains a name as a part of a word, as ``slack:D02GRETE`` does."""
+        plain = _plain(key.casefold())
+        names = ("".join(phrase) for phrase, kind in self.variants.items() if kind == SPELLING)
+        return any(len(name) >= LEAST_ID and name in plain for name in names)
+
     def _reason(self, row: Session, ids: set[Phrase]) -> str:
         tokens = tuple(token for token, _, _ in tokens_with_places(composed(row.key)))
-        if any(_places(tokens, phrase) for phrase in self.known):
+        if any(_places(tokens, phrase) for phrase in self.known) or self._is_in(row.key):
             return "key"
         if row.pk in self.named:
             return "name"

@@ -159,7 +159,8 @@ def test_receipts_without_hashes_need_confirmation(backup, elsewhere):
     change(
         elsewhere,
         "INSERT INTO knowledge_app_forgotten (workspace_id, kind, digests, counts, workspaces, reason, "
-        "forgotten_by, forgotten_at) SELECT id, 'phrase', '[]', '{}', '[]', '', 'olga', '2026-04-02' FROM sessions_app_workspace",
+        "forgotten_by, forgotten_at) "
+        "SELECT id, 'phrase', '[]', '{}', '[]', '', 'olga', '2026-04-02' FROM sessions_app_workspace",
     )
 
     with raises_code("restore_unapplied", match=r"atlas, phrase"):

@@ -102,6 +102,7 @@ def test_aliases_are_proposed_and_not_erased(workspace, other):
         open_at(other, "cli:b"),
         [{"role": "user", "content": "JÖRG WEBER: weber@example.org, +49 170 5550123\nand Weber"}],
     )
+    open_at(other, "slack:D02JOERGWEBER")
     add_knowledge(other, "Call 0049 1705550123", category="learned_fact", by=BY)
 
     plan = plan_person(Person(("Jörg Weber", "+49 170 5550123")))
@@ -115,6 +116,7 @@ def test_aliases_are_proposed_and_not_erased(workspace, other):
     assert {(one.key, one.reason) for one in plan.sessions} == {
         ("telegram:482913377", "name"),
         ("signal:team:482913377", "id"),
+        ("slack:D02JOERGWEBER", "key"),
     }
     assert [(place.workspace.slug, place.preview.total) for place in plan.places] == [("atlas", 1), ("other", 1)]
 
