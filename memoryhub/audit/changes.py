@@ -41,6 +41,7 @@ KINDS_OF = {  # by an action's noun; others may have changed everything
     "webhook": ("settings",),
 }
 KINDS_OF_ACTION: dict[str, tuple[str, ...]] = {
+    "document.revealed": (),
     "key_value.revealed": (),
     "rows.exported": (),
     "run.undone": tuple(EVERYTHING),

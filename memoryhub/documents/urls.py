@@ -9,6 +9,7 @@ workspace_patterns = [
     path("memory/<int:pk>/", documents.document, name="document"),
     path("memory/<int:pk>/news/", documents.document_news, name="document-news"),
     path("memory/<int:pk>/delivery/", documents.delivery, name="document-delivery"),
+    path("memory/<int:pk>/reveal/", documents.reveal, name="reveal-document"),
     path("memory/<int:pk>/edit/", editing.edit, name="edit-document"),
     path("memory/<int:pk>/preview/", editing.preview, name="preview-document"),
     path("memory/<int:pk>/compare/", editing.compare, name="compare"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC
@@ -17,6 +18,7 @@ from sessions_app.models import Workspace
 
 BATCH_TERMS = 500
 OWN_FIELDS = ("embedding", "related")
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")
 
 
 def graph_document(workspace: Workspace) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def _meta(workspace: Workspace) -> dict[str, Any]:
     return {
         "provider": graph.provider,
         "model": graph.model,
-        **({"base_url": graph.base_url} if graph.base_url else {}),
+        **({"base_url": without_password(graph.base_url)} if graph.base_url else {}),
         "dimensions": graph.dimensions,
         "built_at": graph.built_at_text or built,
         **graph.extra,
@@ -81,7 +83,7 @@ def graph_meta(workspace: Workspace) -> dict[str, Any]:
     return {
         "provider": graph.provider,
         "model": graph.model,
-        "base_url": graph.base_url,
+        "base_url": without_password(graph.base_url),
         "dimensions": graph.dimensions,
         **({"built_at": graph.built_at.astimezone(UTC).isoformat()} if graph.built_at else {}),
         "built_at_text": graph.built_at_text,
@@ -104,3 +106,8 @@ def count_terms(workspace: Workspace) -> int:
     terms = Term.objects.filter(workspace=workspace)
     has_embedding = Q(fingerprint__in=own) & ~Q(embedding=b"")
     return terms.filter(has_embedding | ~Q(extra={}) | Q(Exists(named))).count()
+
+
+def without_password(url: str) -> str:
+    """Return an address without its user name and password."""
+    return _CREDENTIALS.sub("", url)

@@ -161,6 +161,11 @@ def scan_text(text: str) -> list[Match]:
     return _resolve_overlaps([*secrets, *_personal(text)])
 
 
+def scan_secrets(text: str) -> list[Match]:
+    """Return the secrets in a text, in order."""
+    return _resolve_overlaps(list(_secrets(text)))
+
+
 def scan_value(name: str, value: str) -> list[Match]:
     """Return the secrets and personal data of a value. If ``name`` names a secret, the whole value is one."""
     matches = scan_text(value)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knowledge_app.models import HeldChange, MemoryRevision
-from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import shown_part
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.diff import DiffLine, diff_lines
 from sessions_app.models import Run
@@ -46,9 +46,7 @@ def document_changes(run: Run) -> list[DocumentChange]:
 def _change(pk: int, name: str, base: MemoryRevision | None, text: str, *, revision: int = 0) -> DocumentChange:
     before, after = shown_part(base.content) if base else "", shown_part(text)
     facts = compare_facts(before, after)
-    lines = [
-        line for line in diff_lines(show_invisible(before), show_invisible(after), around=0) if line.mark != "same"
-    ]
+    lines = [line for line in diff_lines(masked(before), masked(after), around=0) if line.mark != "same"]
     seen = [number for number in (base.number if base else 0, revision) if number]
     return DocumentChange(
         document_pk=pk,

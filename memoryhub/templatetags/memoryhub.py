@@ -7,6 +7,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
+from memoryhub.lib.masked_text import masked
+
 register = template.Library()
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -111,6 +113,12 @@ def percent(share: float | None) -> str:
 def words(choice: str) -> str:
     """Return a stored choice as a label: tool_result becomes "Tool result"."""
     return gettext(titled(choice))
+
+
+@register.filter(name="masked")
+def masked_filter(text: object) -> str:
+    """Return stored text with secrets masked and invisible characters shown."""
+    return masked(str(text))
 
 
 @register.filter

@@ -225,6 +225,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "knowledge:key-value": ("viewer", "viewer"),
     "knowledge:edit-key-value": ("-", "editor"),
     "knowledge:reveal-key-value": ("viewer", "editor"),
+    "documents:reveal-document": ("viewer", "editor"),
     "knowledge:end-scratch": ("-", "operator"),
     "term": ("viewer", "viewer"),
     "relate-terms": ("-", "editor"),

@@ -93,6 +93,12 @@ def revise_document(
     return revision
 
 
+def record_reveal(by: By, document: MemoryDocument, revision: MemoryRevision) -> None:
+    """Record that somebody sees the secrets of a document."""
+    text = f"{by.actor.name} revealed the secrets of {document.name}"
+    record(by, "document.revealed", "revision", revision.pk, text, workspace=document.workspace)
+
+
 def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
     """Match the bullets with the current facts: update reworded ones, end missing ones, create new ones."""
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))

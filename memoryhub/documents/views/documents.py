@@ -1,28 +1,32 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.dateparse import parse_date
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
+from django.views.decorators.http import require_http_methods
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.delivery import delivery_of, undelivered_documents
+from knowledge_app.services.documents.revisions import record_reveal
 from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import is_oversize, shown_fact, shown_part
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sections
 from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
 from memoryhub.models import Job
-from memoryhub.permissions import EDITOR, OPERATOR, get_workspace, has_role, log_page_access
+from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role, log_page_access
 from sessions_app.models import Membership, Workspace
 from sessions_app.services.access_log import seen_revision
 
@@ -87,7 +91,24 @@ def documents(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    workspace = get_workspace(request, slug)
+    """Show a document, or one of its revisions, with its secrets masked."""
+    return _page(request, get_workspace(request, slug), pk, masked)
+
+
+@require_http_methods(["GET", "POST"])
+def reveal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Show a document with its secrets once, and record it in the audit log. Reloading redirects to the document."""
+    if request.method == "GET":
+        get_workspace(request, slug)
+        return redirect("documents:document", slug, pk)
+    workspace = get_workspace(request, slug, role=EDITOR)
+    found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
+    if found.head is not None:
+        record_reveal(by_person(request), found, found.head)
+    return _page(request, workspace, pk, show_invisible)
+
+
+def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[str], str]) -> HttpResponse:
     rows = MemoryDocument.objects.select_related("head", "workspace")
     found = get_object_or_404(rows, workspace=workspace, pk=pk)
     shown: MemoryRevision | None = found.head
@@ -95,7 +116,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
     if number := request.GET.get("revision"):
         shown = get_object_or_404(found.revisions, number=parse_int(number, digits=9) or 0)
-    text = show_invisible(shown_part(shown.content)) if shown else ""
+    text = show(shown_part(shown.content)) if shown else ""
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None
     read = [shown, *([before] if wants_diff else [])]
@@ -110,13 +131,15 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "shown": shown,
         "is_head": shown == found.head,
         "before": before,
-        "diff": diff_lines(show_invisible(shown_part(before.content)), text) if wants_diff and before else None,
+        "diff": diff_lines(show(shown_part(before.content)), text) if wants_diff and before else None,
         "sections": [] if wants_diff else _sections(text),
         "text": text,
+        "is_masked": show is masked and any(one and has_secrets(shown_part(one.content)) for one in read),
+        "is_revealed": show is not masked,
         "is_cut": any(one and is_oversize(one.content) for one in read),
         "has_raw": bool(shown and shown.raw is not None),
         "revisions": list(found.revisions.order_by("-number")[:SHOWN_REVISIONS]),
-        "removed": [(fact, show_invisible(shown_fact(fact.text))) for fact in removed_rows],
+        "removed": [(fact, masked(shown_fact(fact.text))) for fact in removed_rows],
         "removed_count": removed.count(),
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),

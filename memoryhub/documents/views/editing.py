@@ -20,11 +20,13 @@ from knowledge_app.services.documents.editing import (
     start_document,
 )
 from knowledge_app.services.documents.origins import line_origins
+from knowledge_app.services.documents.revisions import record_reveal
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize, shown_fact, shown_part
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import split_sections
@@ -105,6 +107,8 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         status = 422
     _log_read(request, document)
     text = context["form"]["text"].value() or ""  # type: ignore[index]
+    if not form.is_bound and head is not None and has_secrets(head.content):
+        record_reveal(by_person(request), document, head)
     context["preview"] = render_markdown(str(text))
     return render_page(request, "documents/edit.html", context, status=status)
 
@@ -150,7 +154,7 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "revisions": revisions,
         "old": old,
         "new": new,
-        "diff": diff_lines(*(show_invisible(shown_part(one.content)) for one in (old, new))),
+        "diff": diff_lines(*(masked(shown_part(one.content)) for one in (old, new))),
         "is_cut": is_oversize(old.content) or is_oversize(new.content),
     }
     return render_page(request, "documents/compare.html", context)
@@ -160,7 +164,8 @@ def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
     if _leads_back(request, document):
         return redirect("documents:document", slug, pk)
-    lines = [(line, show_invisible(line.text)) for line in line_origins(document)]
+    texts = masked(document.head.content).split("\n") if document.head else []
+    lines = list(zip(line_origins(document), texts, strict=False))
     _log_read(request, document)
     context = {"workspace": document.workspace, "document": document, "lines": lines}
     return render_page(request, "documents/blame.html", context)
@@ -245,7 +250,7 @@ def learnt(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     for source in rows[:MAX_SOURCES]:
         _, entries = by_fact.setdefault(source.fact_id, (source.fact, []))
         entries += [source.entry] if source.entry and source.entry.session_id == session.pk else []
-    facts = [(fact, show_invisible(shown_fact(fact.text)), entries) for fact, entries in by_fact.values()]
+    facts = [(fact, masked(shown_fact(fact.text)), entries) for fact, entries in by_fact.values()]
     said = [entry for _, entries in by_fact.values() for entry in entries]
     log_page_access(request, workspace, "facts.read", seen_rows("facts", by_fact) + seen_entries(said))
     context = {"workspace": workspace, "session": session, "facts": facts}

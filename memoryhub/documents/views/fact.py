@@ -9,10 +9,10 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.edit_responses import answer_edit
-from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import masked
 from memoryhub.origins.explanation import explain, find_fact, turns_of
 from memoryhub.permissions import by_person, get_workspace, has_role, log_page_access
 from sessions_app.models import Membership, Run
@@ -36,7 +36,7 @@ def fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "workspace": workspace,
         "document": found.document,
         "fact": found,
-        "text": show_invisible(shown_fact(found.text)),
+        "text": masked(shown_fact(found.text)),
         "explanation": explanation,
         "origins": turns_of(explanation),
         "origin_entries": {origin.source.entry_id for origin in explanation.origins},

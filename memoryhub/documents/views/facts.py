@@ -19,11 +19,11 @@ from memoryhub.documents.views.documents import delivery_context
 from memoryhub.documents.views.editing import find_document
 from memoryhub.edit_responses import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
-from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import by_person, has_role, log_page_access
 from sessions_app.models import Membership, Run
@@ -55,7 +55,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "state": request.GET.get("state", ""),
         "page": page,
         "count": current.count(),
-        "facts": [(fact, show_invisible(shown_fact(fact.text))) for fact in page.rows],
+        "facts": [(fact, masked(shown_fact(fact.text))) for fact in page.rows],
         "actions": ACTIONS,
         "may_edit": has_role(request.user, document.workspace, EDITOR),
         "today": timezone.localdate(),

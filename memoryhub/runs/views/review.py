@@ -10,10 +10,10 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange, HeldRow
 from knowledge_app.services.documents.held_changes import hunks_of
-from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import is_oversize, shown_part
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.runs.flagged_parts import parts_with_warnings
@@ -57,7 +57,7 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     ]
     is_cut = any(is_oversize(text) for _label, text in texts)
     hunks = [
-        (hunk, [show_invisible(line) for line in hunk.old], [show_invisible(line) for line in hunk.new], warnings)
+        (hunk, [masked(line) for line in hunk.old], [masked(line) for line in hunk.new], warnings)
         for hunk, warnings in ([] if is_cut else parts_with_warnings(change))
     ]
     numbers = {revision.number for revision in (change.base, change.ours) if revision}
@@ -67,7 +67,7 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "workspace": change.workspace,
         "change": change,
         "hunks": hunks,
-        "texts": [(label, show_invisible(shown_part(text))) for label, text in texts],
+        "texts": [(label, masked(shown_part(text))) for label, text in texts],
         "is_whole_run": bool(change.run and change.run.status == "held"),
         "history": change.run.proposal.get("history", "") if change.run else "",
         "may_decide": change.status == HeldChange.Status.PENDING and has_role(request.user, change.workspace, EDITOR),

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import encode_cursor
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import Passage, highlight, passage
@@ -26,6 +26,7 @@ from sessions_app.models import Workspace
 from sessions_app.services.transcript import PAGE_ENTRIES
 
 PASSAGE_CHARS = 300
+MAX_SCANNED = 50_000  # characters of a text that are searched for secrets as a whole
 TITLE_CHARS = 120
 ROLES: dict[str, Promise | str] = {
     "user": _("User"),
@@ -78,9 +79,15 @@ class ResultRow:
         return self.kind.name == "entry"
 
 
+def searched_text(kind: str, row: Any) -> str:
+    """Return a row's text with secrets masked; of a long one, ``visible`` masks what is shown."""
+    text = text_of(kind, row)
+    return masked(text) if len(text) <= MAX_SCANNED else text
+
+
 def visible(pieces: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
-    """Show invisible and bidirectional control characters in pieces of text."""
-    return [(show_invisible(text), is_hit) for text, is_hit in pieces]
+    """Mask secrets in pieces of text, and show invisible and bidirectional control characters."""
+    return [(masked(text), is_hit) for text, is_hit in pieces]
 
 
 def shown_hit(hit: Hit, found: SearchResults) -> ResultRow:
@@ -122,11 +129,11 @@ def _shown(kind: str, row: Any, terms: Sequence[WeightedTerm], why: dict[str, An
         kind=KINDS[kind],
         label=str(row.get_kind_display() if kind == "entry" else KINDS[kind].one),
         pk=row.pk,
-        title=title[:TITLE_CHARS],
-        title_pieces=visible(highlight(title[:TITLE_CHARS], terms)),
+        title=masked(title)[:TITLE_CHARS],
+        title_pieces=visible(highlight(masked(title)[:TITLE_CHARS], terms)),
         url=url,
         at=time_of(kind, row),
-        passage=passage(text_of(kind, row), terms, length=PASSAGE_CHARS),
+        passage=passage(searched_text(kind, row), terms, length=PASSAGE_CHARS),
         workspace=workspace,
         where=where,
         where_url=where_url,
@@ -233,7 +240,7 @@ class GripLine:
 def shown_grip(hit: GripHit, slug: str, documents: Mapping[int, int]) -> GripLine:
     """Return a Grip hit as a row. ``documents``: the document of each fact among the hits."""
     url = _grip_url(hit, slug, documents)
-    return GripLine(KINDS[hit.kind], show_invisible(hit.line), hit.score, hit.occurred_at, _grip_label(hit), url)
+    return GripLine(KINDS[hit.kind], masked(hit.line), hit.score, hit.occurred_at, _grip_label(hit), url)
 
 
 def _grip_label(hit: GripHit) -> str:

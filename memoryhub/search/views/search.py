@@ -28,12 +28,19 @@ from memoryhub.search import grip as grip_search
 from memoryhub.search.completion import offers
 from memoryhub.search.listing import Cursor, count_matches, facets, newest
 from memoryhub.search.ranking import MOST
-from memoryhub.search.results import text_of
 from memoryhub.search.saved import recent_searches, searches_for
 from memoryhub.search.views.access_records import log_search_results
 from memoryhub.search.views.actions import actions_of
 from memoryhub.search.views.facets import filter_chips, shown_facets
-from memoryhub.search.views.rows import GripLine, ResultRow, shown_grip, shown_hit, shown_listed, visible
+from memoryhub.search.views.rows import (
+    GripLine,
+    ResultRow,
+    searched_text,
+    shown_grip,
+    shown_hit,
+    shown_listed,
+    visible,
+)
 from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_form, search_place
 from sessions_app.models import Entry, Workspace
 from sessions_app.services.access_log import seen_entries
@@ -294,7 +301,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _excerpt(entry: Entry, terms: list[WeightedTerm]) -> dict[str, Any]:
-    found = passage(text_of("entry", entry), terms, length=AROUND_CHARS)
+    found = passage(searched_text("entry", entry), terms, length=AROUND_CHARS)
     return {"pieces": visible(found.pieces), "has_before": found.has_before, "has_after": found.has_after}
 
 

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_GET, require_POST
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.rows import restoring as service
 from memoryhub.edit_responses import answer_edit, list_address
-from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.permissions import by_person, get_workspace, has_role, log_page_access
 from memoryhub.time_travel.gaps import Gap, gaps_of
@@ -216,8 +216,8 @@ def _memory(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[st
 
 
 def _document(document: DocumentAt, facts: Sequence[FactAt], room: int) -> ShownDocument:
-    own = [replace(fact, text=show_invisible(fact.text)) for fact in facts if fact.document == document.pk]
-    text = show_invisible(document.content)
+    own = [replace(fact, text=masked(fact.text)) for fact in facts if fact.document == document.pk]
+    text = masked(document.content)
     return ShownDocument(document, text[:room], len(text) > room, own[:SHOWN_FACTS], max(0, len(own) - SHOWN_FACTS))
 
 
@@ -243,7 +243,7 @@ def _history(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[s
 
 
 def _row(row: Any, url: str, since: ChangeSince | None = None) -> ShownRow:
-    text = show_invisible(row.value if hasattr(row, "value") else row.content)
+    text = masked(row.value if hasattr(row, "value") else row.content)
     return ShownRow(row, text[:SHOWN_CHARS], len(text) > SHOWN_CHARS, url, since)
 
 
