@@ -10,10 +10,11 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange, HeldRow
 from knowledge_app.services.documents.held_changes import hunks_of
+from knowledge_app.services.documents.revisions import record_reveal
 from memoryhub.lib.document_size import is_oversize, shown_part
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.masked_text import masked
+from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.runs.flagged_parts import parts_with_warnings
@@ -72,6 +73,8 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "history": change.run.proposal.get("history", "") if change.run else "",
         "may_decide": change.status == HeldChange.Status.PENDING and has_role(request.user, change.workspace, EDITOR),
     }
+    if context["may_decide"] and change.ours and has_secrets(change.proposed):  # its text can be edited on the page
+        record_reveal(by_person(request), change.document, change.ours)
     return render_page(request, "runs/held_change.html", context)
 
 
