@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import tzinfo
+from typing import cast
 
 from django.db.models import Exists, F, OuterRef, Q
 
@@ -12,8 +13,11 @@ from memoryhub.lib.text import as_markdown
 from sessions_app.models import Entry, Session, Summary, Workspace
 
 
-def session_record(session: Session, *, epoch: int | None = None) -> SessionRecord:
-    """Return one epoch of a session, the current one by default, with its summaries."""
+def session_record(session: Session, *, epoch: int | None = None, is_streamed: bool = False) -> SessionRecord:
+    """Return one epoch of a session, the current one by default, with its summaries.
+
+    ``is_streamed``: its entries can be iterated once, and are read from the database meanwhile.
+    """
     epoch = session.epoch if epoch is None else epoch
     is_current = epoch == session.epoch
     summaries = list(Summary.objects.filter(session=session, epoch=epoch).order_by("first_position", "id"))
@@ -22,9 +26,10 @@ def session_record(session: Session, *, epoch: int | None = None) -> SessionReco
         summary.pk for summary in summaries if summary.entry_count or summary.source_id
     }
     entries = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
+    records = (_entry(entry, names) for entry in entries.iterator(chunk_size=1000))
     return SessionRecord(
         key=session.key,
-        entries=[_entry(entry, names) for entry in entries.iterator(chunk_size=1000)],
+        entries=cast("list[EntryRecord]", records) if is_streamed else list(records),
         summaries=[_summary(summary, names) for summary in summaries if summary.pk in folding],
         pointer=session.last_consolidated if is_current else 0,
         summary_text=session.summary_text if is_current else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -15,7 +15,7 @@ from memoryhub.lib.errors import Invalid
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts import agterm, grip, nanobot
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
-from memoryhub.lib.layouts.write import LAYOUTS, write_session
+from memoryhub.lib.layouts.write import LAYOUTS, LINES, session_lines, write_session
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, record
@@ -28,16 +28,23 @@ def export_session(session: Session, layout: str = "", *, epoch: int | None = No
 
     ``layout``: nanobot, grip or agterm; default: the workspace's, or agterm. Raises Invalid.
     """
+    name, parts = session_parts(session, layout, epoch=epoch)
+    return name, "".join(parts)
+
+
+def session_parts(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, Iterator[str]]:
+    """Return what ``export_session`` returns, in parts. Of nanobot's files, each is read when it is needed."""
     own = session.workspace.layout
     layout = layout or (own if own in LAYOUTS else "agterm")
     if layout not in LAYOUTS:
         words = gettext("Sessions can be exported for %(layouts)s, not for %(layout)s.")
         raise Invalid(words % {"layouts": ", ".join(LAYOUTS), "layout": layout}, code="unknown_export")
-    text = write_session(
-        session_record(session, epoch=epoch), layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own
-    )
+    is_streamed = layout in LINES
+    write = session_lines if is_streamed else write_session
+    found = session_record(session, epoch=epoch, is_streamed=is_streamed)
+    written = write(found, layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own)
     stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in session.key)[:100]
-    return f"{stem}.{LAYOUTS[layout]}", text
+    return f"{stem}.{LAYOUTS[layout]}", iter([written]) if isinstance(written, str) else written
 
 
 def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:

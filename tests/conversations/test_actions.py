@@ -222,7 +222,7 @@ def test_an_export_downloads_and_imports_elsewhere(session, editor, workspace):
     assert response["Content-Security-Policy"] == "sandbox"
     Session.objects.update(key="cli:other")
 
-    upload = SimpleUploadedFile("cli_main.jsonl", response.content)
+    upload = SimpleUploadedFile("cli_main.jsonl", response.getvalue())
     editor.post(url("new-session") + "?import=1", {"file": upload})
 
     assert Session.objects.get(key="cli:main").entry_count == 40

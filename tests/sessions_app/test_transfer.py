@@ -9,8 +9,9 @@ import pytest
 
 from memoryhub.integrity import check_memory
 from sessions_app.models import Entry, Session, Summary, Workspace
+from sessions_app.services import export
 from sessions_app.services.audit import By
-from sessions_app.services.transfer import export_session, import_session
+from sessions_app.services.transfer import export_session, import_session, session_parts
 from tests.hub import NOW, PERSON, add, compress, open_at, raises_code, talk
 from tests.shared import FIXTURES
 
@@ -134,3 +135,19 @@ def test_another_file_is_refused(tmp_path, text):
 def test_an_unknown_program_is_refused():
     with raises_code("unknown_export"):
         export_session(open_at(workspace_of("hub")), "eliza")
+
+
+def test_a_nanobot_export_reads_entries_while_it_is_sent(workspace, monkeypatch):
+    session = open_at(workspace)
+    add(session, [{"role": "user", "content": f"message {number}"} for number in range(40)])
+    read = []
+    make = export._entry
+    monkeypatch.setattr(export, "_entry", lambda entry, names: read.append(entry.pk) or make(entry, names))
+
+    name, parts = session_parts(session, "nanobot")
+    first = next(parts)
+
+    assert (name, read, json.loads(first)["_type"]) == ("cli_main.jsonl", [], "metadata")
+    next(parts)
+    assert len(read) == 1
+    assert len(list(parts)) == 39

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -18,7 +18,7 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
 from memoryhub.edit_responses import answer_edit
 from memoryhub.jobs.labels import added_label
-from memoryhub.lib.downloads import download
+from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
@@ -30,7 +30,7 @@ from sessions_app.services.audit import By
 from sessions_app.services.folding import archive_and_clear, fold_to_window
 from sessions_app.services.lifecycle import allow_again, clear_session, delete_session, open_session, rename_session
 from sessions_app.services.parsing import read_batch
-from sessions_app.services.transfer import export_session, import_session, problems_of
+from sessions_app.services.transfer import import_session, problems_of, session_parts
 
 
 def new_session(request: HttpRequest, slug: str) -> HttpResponse:
@@ -166,12 +166,12 @@ def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_GET
-def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def export(request: HttpRequest, slug: str, pk: int) -> StreamingHttpResponse:
     session = get_session(request, slug, pk)
     epoch = parse_int(request.GET.get("epoch"), digits=5)
-    name, text = export_session(session, request.GET.get("layout", ""), epoch=epoch)
+    name, parts = session_parts(session, request.GET.get("layout", ""), epoch=epoch)
     log_page_access(request, session.workspace, "session.exported", seen_epoch(session, epoch))
-    return download(text, name)
+    return streaming_download(parts, name)
 
 
 @require_GET

@@ -7,13 +7,14 @@ hub, gets the fields that the target has.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, EntryRecord, SessionRecord, SummaryRecord, ToolCall
 from memoryhub.lib.validation import parse_stored
 
+LINES = ("nanobot", "nanobot-current")  # layouts whose files are JSON lines
 LAYOUTS = {"nanobot": "jsonl", "grip": "json", "agterm": "json"}  # and the ending of a file
 
 
@@ -23,8 +24,8 @@ def write_session(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_
     ``zone``: in which nanobot's naive times are written. ``nanobot-current`` is nanobot 0.3, which has a place for
     the summary of what went before. Raises KeyError for an unknown layout.
     """
-    if layout in ("nanobot", "nanobot-current"):
-        return _nanobot(record, zone, is_native=is_native, has_summary=layout == "nanobot-current")
+    if layout in LINES:
+        return "".join(session_lines(record, layout, zone=zone, is_native=is_native))
     if layout == "grip":
         return _grip(record, is_native=is_native)
     if layout == "agterm":
@@ -32,7 +33,9 @@ def write_session(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_
     raise KeyError(layout)
 
 
-def _nanobot(record: SessionRecord, zone: tzinfo, *, is_native: bool, has_summary: bool) -> str:
+def session_lines(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_native: bool) -> Iterator[str]:
+    """Yield a session as the lines of one of nanobot's files. Its entries are read once."""
+    has_summary = layout == "nanobot-current"
     known = record.extra.get("metadata", {}) if is_native else {}
     if isinstance(known, dict):
         known = known | _further_metadata(known, record, zone, has_summary=has_summary)
@@ -51,16 +54,20 @@ def _nanobot(record: SessionRecord, zone: tzinfo, *, is_native: bool, has_summar
         head |= {name: pointer for name in ("last_archived", "last_consolidated") if name in head}
         written = ("metadata", "checkpoint", "last_archived", UNKNOWN_RECORDS)
         head |= {name: value for name, value in record.extra.items() if name not in written}
-    lines = [head]
+    yield _line(head)
     for place, entry in enumerate(record.entries):
         while unknown and unknown[0][0] <= place:
-            lines.append(unknown.pop(0)[1])
+            yield _line(unknown.pop(0)[1])
         message = _message(entry, is_native=is_native)
         if "timestamp" not in message and entry.occurred_at and not (is_native and _is_from_file(entry)):
             message["timestamp"] = _naive(entry.occurred_at, zone)
-        lines.append(message)
-    lines += [value for _at, value in unknown]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        yield _line(message)
+    for _at, value in unknown:
+        yield _line(value)
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"
 
 
 def _unknown_records(record: SessionRecord) -> list[tuple[int, dict[str, Any]]]:
