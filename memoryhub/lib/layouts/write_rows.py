@@ -14,7 +14,7 @@ from memoryhub.lib.layouts.records import (
     ObservationRecord,
 )
 
-_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def knowledge_json(records: Iterable[KnowledgeRecord]) -> str:
@@ -66,7 +66,10 @@ def key_values_json(records: Iterable[KeyValueRecord]) -> str:
 
 def _go_string(text: str) -> str:
     """Return a JSON string with the escapes of Go's encoder."""
-    return json.dumps(text, ensure_ascii=False).translate(_ESCAPES)
+    quoted = json.dumps(text, ensure_ascii=False)
+    for character, escape in _ESCAPES.items():
+        quoted = quoted.replace(character, escape)
+    return quoted
 
 
 def observations_json(records: Iterable[ObservationRecord]) -> str:
