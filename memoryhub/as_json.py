@@ -75,6 +75,7 @@ def session_document(session: Session) -> dict[str, Any]:
         "active_tokens": session.active_tokens,
         "summary_tokens": session.summary_tokens,
         "last_consolidated": session.last_consolidated,
+        "own": session.is_own,
         "created_at": session.created_at,
         "updated_at": session.updated_at,
     }

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from sessions_app.models import Entry, Session, Workspace  # noqa: F401  named in quotes below
 
 
+OWN_CHANNELS = ("dream", "heartbeat", "cron")  # of the sessions in which agents' programs work on their own
+
+
+def of_own_sessions(prefix: str = "") -> Q:
+    """Match the sessions that an agent's program started itself: dream:…, heartbeat and cron:…"""
+    return Q(**{f"{prefix}channel__in": OWN_CHANNELS}) | Q(**{f"{prefix}key": "heartbeat"})
+
+
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         """Workspaces that a user can read: all for operators of the hub, else those with a membership."""

@@ -44,10 +44,15 @@ def search(
     kinds: Kinds = "",
     limit: Limit = 20,
     mode: Annotated[Literal["all", "grid"], Query(description="grid: keys and values that contain it.")] = "all",
+    own_sessions: Annotated[  # noqa: FBT002
+        bool, Query(description="Include agents' own sessions: dream, heartbeat, cron.")
+    ] = False,
 ) -> Any:
     """Search the workspace, best match first. Words, "phrases", -exclusions and field:value filters."""
     names = kinds.split(",") if kinds else []
-    return operations.search(caller_of(request), query, kinds=names, limit=limit, mode=mode, now=timezone.now())
+    return operations.search(
+        caller_of(request), query, kinds=names, limit=limit, mode=mode, own_sessions=own_sessions, now=timezone.now()
+    )
 
 
 @router.post("/extract", response={202: responses.RunAnswer}, auth=CONSOLIDATE)

@@ -41,6 +41,7 @@ class SessionAnswer(Schema):
     active_tokens: int
     summary_tokens: int
     last_consolidated: int
+    own: bool
     created_at: datetime
     updated_at: datetime
 

@@ -276,10 +276,16 @@ class AsyncMemoryHub:
         return await self._send(calls.extract(text, source), idempotency_key)
 
     async def search(
-        self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None, mode: str = ""
+        self,
+        query: str,
+        *,
+        kinds: Iterable[str] = (),
+        limit: int | None = None,
+        mode: str = "",
+        own_sessions: bool = False,
     ) -> Found:
-        """Search the workspace."""
-        return await self._send(calls.search(query, kinds, limit, mode))
+        """Search the workspace. ``own_sessions``: include agents' own sessions."""
+        return await self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions))
 
     def runs(self, kind: str = "", status: str = "") -> AsyncIterator[Run]:
         """Iterate over the runs, latest first."""

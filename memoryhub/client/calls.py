@@ -287,8 +287,9 @@ def extract(text: str, source: str) -> Call[Run]:
     return _change("POST", "/extract", {"text": text, **_given(source=source)})
 
 
-def search(query: str, kinds: Iterable[str], limit: int | None, mode: str) -> Call[Found]:
-    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode)
+def search(query: str, kinds: Iterable[str], limit: int | None, mode: str, *, own_sessions: bool) -> Call[Found]:
+    own = "true" if own_sessions else ""
+    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode, own_sessions=own)
 
 
 def runs(kind: str, status: str) -> Call[Page[Run]]:

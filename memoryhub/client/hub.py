@@ -296,9 +296,17 @@ class MemoryHub:
         """Request the extraction of observations from a text: ``hub.extract(report, source="nightly")``."""
         return self._send(calls.extract(text, source), idempotency_key)
 
-    def search(self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None, mode: str = "") -> Found:
+    def search(
+        self,
+        query: str,
+        *,
+        kinds: Iterable[str] = (),
+        limit: int | None = None,
+        mode: str = "",
+        own_sessions: bool = False,
+    ) -> Found:
         """Search the workspace: ``hub.search('"time out" -draft', kinds=["entry", "memory"])["results"]``."""
-        return self._send(calls.search(query, kinds, limit, mode))
+        return self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions))
 
     def runs(self, kind: str = "", status: str = "") -> Iterator[Run]:
         """Iterate over the runs, latest first: ``for run in hub.runs(status="failed"): ...``."""

@@ -45,6 +45,7 @@ class Session(TypedDict):
     active_tokens: int
     summary_tokens: int
     last_consolidated: int
+    own: bool
     created_at: str
     updated_at: str
 

@@ -100,12 +100,15 @@ async def memory_search(
         Literal["all", "grid"],
         Field(description="grid: keys and values that contain the query, as in grid."),
     ] = "all",
+    own_sessions: Annotated[  # noqa: FBT002
+        bool, Field(description="Include agents' own sessions: dream, heartbeat, cron.")
+    ] = False,
 ) -> Annotated[CallToolResult, shapes.Matches]:
     """Search everything in this memory, best match first: messages, summaries, documents and their facts, history,
     knowledge, observations, keys and values."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        found = queries.search(caller, query, kinds=kinds, limit=limit, mode=mode, now=now)
+        found = queries.search(caller, query, kinds=kinds, limit=limit, mode=mode, own_sessions=own_sessions, now=now)
         results = [shapes.Match(**one | {"text": one["text"][:MAX_TEXT]}) for one in found["results"]]
         matches = shapes.Matches(query=found["query"], notes=found["notes"], results=results)
         return "\n".join([*matches.notes, *map(_match_line, results)]) or "Nothing found.", matches

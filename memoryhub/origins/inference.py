@@ -169,7 +169,14 @@ def probable_messages(
     query = replace(parse(words, now=now), required=(), excluded=(), filters=(Filter("kind", ("message",)),))
     if not query.ranked_terms:
         return []
-    found = find(Scope((workspace.pk,)), query, now=now, kinds=("entry",), options=_WORDS_ONLY, limit=CANDIDATES)
+    found = find(
+        Scope((workspace.pk,), own_sessions=True),
+        query,
+        now=now,
+        kinds=("entry",),
+        options=_WORDS_ONLY,
+        limit=CANDIDATES,
+    )
     ranked = []
     for hit in found.hits:
         entry, coverage = hit.row, round(min(1.0, hit.scored.coverage), 4)

@@ -54,9 +54,9 @@ def request_extraction(workspace: Workspace, text: str, *, source: str, by: By) 
 
 
 def request_if_due(session: Session, now: datetime) -> Run | None:
-    """Request an extraction of the session's new outputs if the workspace has enabled it."""
+    """Request an extraction of a session's new outputs if the workspace has enabled it. Leaves out agents' own."""
     workspace = session.workspace
-    if not workspace.auto_extract or workspace.path or extraction_model(workspace) is None:
+    if not workspace.auto_extract or workspace.path or session.is_own or extraction_model(workspace) is None:
         return None
     if is_resting(session, Run.Kind.EXTRACTION, until=1) or not _new_outputs(session)[0]:
         return None

@@ -16,9 +16,11 @@ from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching
 from memoryhub.lib.search.query import Filter, Query
 from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
 from sessions_app.models import Session
+from sessions_app.querysets import of_own_sessions
 
 DATES = ("before", "after", "on")
 WINDOW = 10_000  # newest matches of a kind that are counted, listed and faceted
+OF_SESSIONS = {"entry": "session__in", "summary": "session__in", "session": "pk__in"}  # by kind
 MAX_SESSIONS = 200  # that one session name may match
 
 
@@ -26,11 +28,12 @@ MAX_SESSIONS = 200  # that one session name may match
 class Scope:
     """The primary keys of the workspaces to search; None is the whole hub, for its operators only.
 
-    ``for_agent``: leave out held rows.
+    ``for_agent``: leave out held rows. ``own_sessions``: include those that agents' programs started themselves.
     """
 
     workspaces: tuple[int, ...] | None
     for_agent: bool = False
+    own_sessions: bool = False
 
     @property
     def only(self) -> int | None:
@@ -148,6 +151,8 @@ def filter_kind(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
         narrowing.add(kind.live)
     if scope.for_agent and kind.model in LINKS:
         narrowing.add(Q(hold=None))
+    if kind.name in OF_SESSIONS and not (scope.own_sessions or _names_session(query)):
+        _leave_out_own_sessions(kind, narrowing, workspaces)
     for one in query.filters:
         if not _narrow(kind, narrowing, one, workspaces):
             return None
@@ -155,6 +160,20 @@ def filter_kind(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
         kind.table, query.terms, query.required, query.excluded, scope=narrowing.scope, kinds=narrowing.kinds
     )
     return FilteredKind(kind, narrowing.rows, index_query, narrowing.is_narrowed)
+
+
+def _leave_out_own_sessions(kind: Kind, narrowing: _Narrowing, workspaces: list[int] | None) -> None:
+    """Leave out agents' own sessions. If there are none, the search stays unfiltered, which is faster."""
+    own = Session.objects.filter(of_own_sessions())
+    if workspaces is not None:
+        own = own.filter(workspace__in=workspaces)
+    if keys := list(own.values_list("pk", flat=True)):
+        narrowing.add(~Q(**{OF_SESSIONS[kind.name]: keys}))
+
+
+def _names_session(query: Query) -> bool:
+    """Tell whether a query asks for certain sessions or channels."""
+    return any(one.field in ("session", "channel") and not one.is_excluded for one in query.filters)
 
 
 def _narrow(kind: Kind, narrowing: _Narrowing, one: Filter, workspaces: list[int] | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -75,6 +76,7 @@ def count_new(saved: SavedSearch, scope: Scope, now: datetime) -> ResultCounts:
     """Count the matches that are new since the owner last opened a saved search."""
     query = parse(saved.query, now=now, match_all=saved.params.get("match") == "all")
     kinds = [kind for kind in KINDS if kind == saved.params.get("kind")]
+    scope = replace(scope, own_sessions=saved.params.get("own") == "1")
     return count_matches(scope, query, kinds=kinds, above={kind: saved.seen.get(kind, 0) for kind in KINDS})
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.workspaces import Workspace
-from sessions_app.querysets import EntryQuerySet, SessionQuerySet
+from sessions_app.querysets import OWN_CHANNELS, EntryQuerySet, SessionQuerySet
 
 KEY_LENGTH = 512  # characters; fits into a PostgreSQL index row in any script
 
@@ -65,6 +65,11 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.key
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the agent's program started the session itself (see ``of_own_sessions``)."""
+        return self.channel in OWN_CHANNELS or self.key == "heartbeat"
 
 
 class AppendReceipt(models.Model):

@@ -22,7 +22,14 @@ Document = dict[str, Any]
 
 
 def search(
-    caller: Caller, text: str, *, kinds: Sequence[str] = (), limit: int = 20, mode: str = "all", now: datetime
+    caller: Caller,
+    text: str,
+    *,
+    kinds: Sequence[str] = (),
+    limit: int = 20,
+    mode: str = "all",
+    own_sessions: bool = False,
+    now: datetime,
 ) -> Document:
     """Search the workspace, best match first, as the command ``search`` does, without held rows. Raises Invalid.
 
@@ -35,7 +42,7 @@ def search(
         found = answer_as_grid(caller.workspace, text, limit=limit)
     else:
         question = Question(text, kinds=tuple(kinds), limit=limit)
-        found = answer(Scope((caller.workspace.pk,), for_agent=True), question, now=now)
+        found = answer(Scope((caller.workspace.pk,), for_agent=True, own_sessions=own_sessions), question, now=now)
     record_access(caller, "search.read", seen_results(found["results"]), now)
     return found
 

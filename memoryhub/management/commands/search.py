@@ -36,6 +36,9 @@ class Command(JsonCommand):
             "--recency", choices=("off", "floored", "grip", "newest"), default="off", help="effect of age"
         )
         parser.add_argument("--no-graph", action="store_true", help="don't add words from the semantic graph")
+        parser.add_argument(
+            "--own-sessions", action="store_true", help="include agents' own sessions (dream, heartbeat, cron)"
+        )
         parser.add_argument("--mode", choices=MODES, help="search as Grip does, or keys and values as grid does")
         parser.add_argument("--category", default="", help="with --mode: only this category")
         parser.add_argument("--decay", type=float, help="Grip's decay rate per hour (Grip's default: 0.001)")
@@ -74,7 +77,8 @@ class Command(JsonCommand):
             match_all=options["match_all"],
             graph=not options["no_graph"],
         )
-        return answer(Scope(None if found is None else (found.pk,)), question, now=now, explain=options["explain"])
+        scope = Scope(None if found is None else (found.pk,), own_sessions=options["own_sessions"])
+        return answer(scope, question, now=now, explain=options["explain"])
 
     def show(self, result: dict[str, Any]) -> None:
         for note in result.get("notes", []):

@@ -47,7 +47,10 @@ class Place:
 
 @dataclass(frozen=True)
 class SearchParams:
-    """Search parameters. ``is_part``: the last word may be half typed. ``graph``: expand words by the graph."""
+    """Search parameters. ``is_part``: the last word may be half typed. ``graph``: expand words by the graph.
+
+    ``own``: search agents' own sessions too.
+    """
 
     q: str = ""
     kind: str = ""
@@ -57,6 +60,7 @@ class SearchParams:
     category: str = ""
     decay: float = DEFAULT_DECAY
     graph: bool = True
+    own: bool = False
     is_part: bool = False
 
     @property
@@ -89,6 +93,7 @@ class SearchParams:
             "category": self.category if self.mode in ("grip-memory", "grip-knowledge") else "",
             "decay": self.decay_text if self.decay != DEFAULT_DECAY else "",
             "graph": "" if self.graph else "0",
+            "own": "1" if self.own else "",
             "part": "1" if self.is_part else "",
         }
         return {name: value for name, value in named.items() if value}
@@ -109,14 +114,16 @@ class SearchParams:
 
 def search_place(request: HttpRequest, slug: str | None) -> Place:
     """Return what a page searches; 404 for a workspace that the user can't see."""
+    own = "1" in (request.GET.get("own"), request.POST.get("own"))
     if slug is not None:
         workspace = get_workspace(request, slug)
         may_edit = has_role(request.user, workspace, Membership.Role.EDITOR)
-        return Place(workspace, Scope((workspace.pk,)), may_edit)
+        return Place(workspace, Scope((workspace.pk,), own_sessions=own), may_edit)
     visible = visible_workspaces(request)
     if is_hub_operator(request.user):
-        return Place(None, Scope(None))
-    return Place(None, Scope(tuple(visible.order_by("pk").values_list("pk", flat=True))))
+        return Place(None, Scope(None, own_sessions=own))
+    keys = tuple(visible.order_by("pk").values_list("pk", flat=True))
+    return Place(None, Scope(keys, own_sessions=own))
 
 
 def parse_search_params(params: QueryDict, place: Place) -> SearchParams:
@@ -131,6 +138,7 @@ def parse_search_params(params: QueryDict, place: Place) -> SearchParams:
         category=_known(params, "category", CATEGORIES, ""),
         decay=_rate(params.get("decay", "")),
         graph=params.get("graph") != "0",
+        own=params.get("own") == "1",
         is_part=params.get("part") == "1",
     )
 
@@ -151,7 +159,8 @@ def _rate(text: str) -> float:
 def search_form(asked: SearchParams, place: Place) -> SearchForm:
     kinds = [("", gettext("All")), *((kind.name, capfirst(str(kind.many))) for kind in KINDS.values())]
     values = {"kind": asked.kind, "match": asked.match, "sort": asked.sort, "mode": asked.mode}
-    form = SearchForm(initial=values | {"category": asked.category, "decay": asked.decay_text}, kinds=kinds)
+    values |= {"category": asked.category, "decay": asked.decay_text}
+    form = SearchForm(initial={**values, "own": asked.own}, kinds=kinds)
     if place.workspace is None:
         del form.fields["mode"], form.fields["category"]
     return form
