@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import sqlite3
 import statistics
@@ -113,7 +114,7 @@ def bare_appends(file: Path, session: int, rounds: int, size: int) -> float:
                     f", active_token_count = active_token_count + 75 WHERE {where}",
                     [size, session if "session_id = " in where else 1],
                 )
-            record({})
+            record({"mac": secrets.token_hex(32)})
             database.execute("COMMIT")
         return rounds * size / (time.perf_counter() - began)
 
