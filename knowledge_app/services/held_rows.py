@@ -1,19 +1,23 @@
-"""Hold rows that agents write if the content check flags them.
+"""Hold rows that agents write, or that come from their files, if the content check flags them.
 
 A held row is stored, but left out of everything that agents read as memory until a person approves it or edits its
-text. Agents' writes are checked in ``_create`` of each table and, for changes, in ``undoable_edits``.
+text. Agents' writes are checked in ``_create`` of each table and, for changes, in ``undoable_edits``. Rows of their
+files are checked by ``hold_imported``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from memoryhub.lib.content_check.ahead import findings_in
-from sessions_app.services.audit import By, record
+from memoryhub.lib.layouts.records import Problem
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, By, record
 
 Finding = dict[str, Any]  # field, line (from 1), code and message
 RowT = TypeVar("RowT", bound=Model)
@@ -30,6 +34,8 @@ TEXTS: dict[type[Model], tuple[str, ...]] = {  # the fields to check
     HistoryEntry: ("content",),
 }
 MAX_FINDINGS = 20  # kept for a row
+BATCH_ROWS = 500
+AGENTS_FILE = Actor("sync", "the agent's file")
 
 
 def unheld(rows: QuerySet[RowT]) -> QuerySet[RowT]:
@@ -61,10 +67,52 @@ def hold_flagged(rows: Iterable[Any], by: By) -> None:
             _hold(row, findings, by)
 
 
+def hold_imported(
+    workspace: Workspace,
+    new: Sequence[Any],
+    changed: Mapping[Any, Collection[str]],
+    *,
+    path: str,
+    now: datetime,
+    dry_run: bool,
+) -> list[Problem]:
+    """Hold the flagged ones of the rows of one table that a file adds or changes; return a problem with their number.
+
+    ``changed``: the names of the changed fields by row. In a dry run, rows are only counted.
+    """
+    flagged = [(row, findings) for row in new if (findings := findings_of(row))]
+    count = len(flagged) + sum(1 for row, names in changed.items() if findings_of(row, names))
+    if not dry_run:
+        by = By(AGENTS_FILE, now)
+        _hold_new(workspace, flagged, by)
+        items = list(changed.items())
+        for start in range(0, len(items), BATCH_ROWS):
+            review_changes(dict(items[start : start + BATCH_ROWS]), by, is_undo=False)
+    if not count:
+        return []
+    what = f"{count:,} {'row is' if count == 1 else 'rows are'} flagged by the content check"
+    return [Problem(path, None, what, "held for review", "held")]
+
+
+def _hold_new(workspace: Workspace, flagged: Sequence[tuple[Any, list[Finding]]], by: By) -> None:
+    """Hold new rows with one audit record, since a file may contain thousands."""
+    if not flagged:
+        return
+    HeldRow.objects.bulk_create(
+        [HeldRow(**{f"{LINKS[type(row)]}_id": row.pk}, **_values(row, findings, by)) for row, findings in flagged],
+        batch_size=BATCH_ROWS,
+    )
+    first = flagged[0][0]
+    name = row_name(first) if len(flagged) == 1 else f"{len(flagged):,} {first._meta.verbose_name_plural}"
+    text = f"{name} held for review: {_codes(one for _, findings in flagged for one in findings)}"
+    record(by, "row.held", "workspace", workspace.pk, text, workspace=workspace)
+
+
 def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: bool) -> None:
     """Hold or release rows of one table by their changed fields.
 
-    Text that a person enters is approved. What an agent writes is checked, and so is what an undo restores.
+    Text that a person enters is approved. What an agent or its file changes is checked, and so is what an undo
+    restores.
     """
     retexted = {row: names for row, names in changed.items() if set(names) & set(TEXTS.get(type(row), ()))}
     if not retexted:
@@ -73,7 +121,7 @@ def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: b
     held = {getattr(one, f"{link}_id"): one for one in HeldRow.objects.filter(**{f"{link}__in": list(retexted)})}
     for row, names in retexted.items():
         hold = held.get(row.pk)
-        if by.actor.kind == "agent" or is_undo:
+        if by.actor.kind in ("agent", AGENTS_FILE.kind) or is_undo:
             findings = findings_of(row, None if hold else names)
             if findings:
                 _hold(row, findings, by)
@@ -86,18 +134,24 @@ def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: b
 
 
 def _hold(row: Any, findings: list[Finding], by: By) -> None:
-    values = {
+    link = LINKS[type(row)]
+    HeldRow.objects.update_or_create(**{f"{link}_id": row.pk}, defaults=_values(row, findings, by))
+    text = f"{row_name(row)} held for review: {_codes(findings)}"
+    record(by, "row.held", link, row.pk, text, workspace=row.workspace)
+
+
+def _values(row: Any, findings: list[Finding], by: By) -> dict[str, Any]:
+    return {
         "workspace_id": row.workspace_id,
         "findings": findings,
         "author_kind": by.actor.kind,
         "author_name": by.actor.name[:200],
         "created_at": by.at,
     }
-    link = LINKS[type(row)]
-    HeldRow.objects.update_or_create(**{f"{link}_id": row.pk}, defaults=values)
-    codes = ", ".join(sorted({finding["code"] for finding in findings}))
-    text = f"{row_name(row)} held for review: {codes}"
-    record(by, "row.held", link, row.pk, text, workspace=row.workspace)
+
+
+def _codes(findings: Iterable[Finding]) -> str:
+    return ", ".join(sorted({finding["code"] for finding in findings}))
 
 
 def row_name(row: Model) -> str:

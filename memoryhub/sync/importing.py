@@ -27,6 +27,7 @@ from knowledge_app.services.rows.importing import (
 )
 from memoryhub.forgetting.import_filter import shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
+from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
@@ -46,6 +47,7 @@ from memoryhub.lib.layouts.records import (
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.archives import extract_archive
+from memoryhub.sync.check_ahead import new_texts
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import By, record
@@ -224,7 +226,12 @@ def _name_of(path: Path) -> str:
 
 
 def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
-    """Import the items of one source file and record the file, in one transaction."""
+    """Import the items of one source file and record the file, in one transaction; check its texts before."""
+    with checked_ahead(new_texts(workspace, read)):
+        return _import_source_file(workspace, read, now, dry_run=dry_run)
+
+
+def _import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
     if _was_always_empty(workspace, read):  # such as the journal of a new nanobot
         read = replace(read, problems=[], is_empty=False)
     if dry_run:

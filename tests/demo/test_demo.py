@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 from django.core.management import call_command
 
-from knowledge_app.models import HeldChange, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation, Term
+from knowledge_app.models import HeldChange, HeldRow, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation, Term
 from knowledge_app.services.documents.origins import line_origins
 from memoryhub.demo import write_demo
 from memoryhub.integrity import check_memory
@@ -83,6 +83,7 @@ def test_the_command_fills_every_page_and_is_idempotent(capsys):
     assert waiting.workspace.slug == "atlas"
     assert "proposed by an agent" in waiting.flags
     assert len(waiting.flags) >= 3
+    assert not HeldRow.objects.exists()
     assert check_memory().broken == []
 
 

@@ -13,7 +13,7 @@ from django.db.models import Max
 
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history_matching import HistoryMatch, LogEntry, match_history
-from knowledge_app.services.held_rows import hold_flagged
+from knowledge_app.services.held_rows import hold_flagged, hold_imported
 from memoryhub.lib import db_retry
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
@@ -27,6 +27,7 @@ def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: dat
 
     Entries are matched by ``match_history``, so that a rotation, a trimmed journal, an edit in the middle or the
     upgrade from HISTORY.md to a journal neither loses nor duplicates entries. An edited entry becomes a new version.
+    New entries and versions that the content check flags are held.
     """
     stored = _stored(workspace)
     match = match_history(
@@ -41,15 +42,18 @@ def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: dat
     counts.unchanged["history"] += len(match.same)
     if problem := _problem(path, log, stored, match):
         counts.problems.append(problem)
-    if not dry_run:
-        with transaction.atomic():
+    with transaction.atomic():
+        if dry_run:
+            added = [HistoryEntry(content=log.entries[place].content) for place in (*match.new, *match.edited)]
+        else:
             moved = [
                 stored[i].pk for p, i in match.same.items() if log.entries[p].is_archived > stored[i].is_archived
             ]
             _update_in_batches(workspace, moved, is_archived=True)
             versions = {place: stored[index] for place, index in match.edited.items()}
-            _append_versions(workspace, log.entries, versions, now)
-            append_history(workspace, [log.entries[place] for place in match.new], now=now)
+            added = _append_versions(workspace, log.entries, versions, now)
+            added += append_history(workspace, [log.entries[place] for place in match.new], now=now)
+        counts.problems += hold_imported(workspace, added, {}, path=path, now=now, dry_run=dry_run)
     return counts
 
 
@@ -153,17 +157,23 @@ def _texts(stored: Sequence[_Stored], indexes: Collection[int]) -> dict[int, str
 
 def _append_versions(
     workspace: Workspace, entries: Sequence[HistoryRecord], versions: Mapping[int, _Stored], now: datetime
-) -> None:
-    """Append new versions of entries. They keep the run and session, and stay withdrawn if the earlier one was."""
+) -> list[HistoryEntry]:
+    """Append new versions of entries and return them.
+
+    They keep the run and session, and stay withdrawn if the earlier one was.
+    """
     earlier = HistoryEntry.objects.in_bulk([entry.pk for entry in versions.values()])
+    added = []
     for place, entry in versions.items():
         old = earlier[entry.pk]
         (new,) = append_history(workspace, [entries[place]], now=now, run=old.run, version_of=entry.place)
         HistoryEntry.objects.filter(pk=new.pk).update(
             session=new.session_id or old.session_id, withdrawn_at=old.withdrawn_at and now
         )
+        added.append(new)
     current = [old.pk for old in earlier.values() if old.withdrawn_at is None]
     _update_in_batches(workspace, current, withdrawn_at=now)
+    return added
 
 
 def _update_in_batches(workspace: Workspace, pks: Sequence[int], **values: Any) -> None:

@@ -15,6 +15,7 @@ from django.db.models import Model
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.held_rows import LINKS, hold_imported
 from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.grip import content_id
@@ -157,7 +158,7 @@ def import_observations(
 def _import_rows(
     rows: Rows, workspace: Workspace, values: Mapping[str, Values], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Create or update rows. Rows that are no longer in the file stay."""
+    """Create or update rows, and hold the flagged ones. Rows that are no longer in the file stay."""
     tally = ImportCounts()
     fitting = {key: value for key, value in values.items() if len(key) <= KEY_LENGTH}
     for key in values.keys() - fitting.keys():
@@ -171,16 +172,18 @@ def _import_rows(
     ]
     for row in new:
         derive(row)
-    changed = [
-        row
+    changed = {
+        row: names
         for key, value in fitting.items()
-        if key in known and _update_row(row := known[key], value, path, tally, now)
-    ]
+        if key in known and (names := _update_row(row := known[key], value, path, tally, now))
+    }
     tally.added[rows.kind] += len(new)
     tally.updated[rows.kind] += len(changed)
     tally.unchanged[rows.kind] += len(fitting) - len(new) - len(changed)
     if not dry_run:
-        _write(rows, new, changed, now)
+        _write(rows, new, list(changed), now)
+    if rows.model in LINKS:
+        tally.problems += hold_imported(workspace, new, changed, path=path, now=now, dry_run=dry_run)
     return tally
 
 
@@ -193,8 +196,8 @@ def _stored_rows(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dic
     return {getattr(row, rows.id_field): row for row in found}
 
 
-def _update_row(row: Any, value: Values, path: str, tally: ImportCounts, now: datetime) -> bool:
-    """Update a row from its file, except corrected fields; return whether it changed."""
+def _update_row(row: Any, value: Values, path: str, tally: ImportCounts, now: datetime) -> Collection[str]:
+    """Update a row from its file, except corrected fields; return the names of the changed fields."""
     corrected = dict(getattr(row, "corrected", {}))
     news = {name: new for name, new in value.items() if getattr(row, name) != new}
     for name in news.keys() & corrected.keys():
@@ -214,7 +217,7 @@ def _update_row(row: Any, value: Values, path: str, tally: ImportCounts, now: da
     derive(row)
     if news and hasattr(row, "updated_at"):
         row.updated_at = now
-    return bool(news)
+    return news.keys()
 
 
 def _write(rows: Rows, new: list[Model], changed: list[Model], now: datetime) -> None:
