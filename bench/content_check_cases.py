@@ -396,6 +396,7 @@ TEMPLATES = {
            "Bağlantı sınırı {d}", "{n} pasaportunu yenilemeli", "Rapor ayın {d}'inde gönderildi", "{n} kahve içmez"],
 }  # fmt: skip
 MORE_FACTS = [
+    "Dome 2 ignores a close command when the limit switch has less than 22.5 V",
     "Bruno keeps the spare key under the blue pot", "The release train leaves every second Wednesday",
     "Sara must not eat gluten", "Anna always replies within a day", "The VPN was down from nine to eleven",
     "Please call her Alex is what she asked for in June", "The old wiki was deleted in spring",

@@ -15,8 +15,8 @@ _OVERRIDES = [
         r"|pay no attention to|nullif\w+)\b"
         r".{0,50}\b(?:previous|prior|earlier|above|preceding|foregoing|all|any|every|your|these|those|other"
         r"|existing|original|initial|system|safety|current|former|past|everything|whatever|the)\b.{0,40}"
-        r"\b(?:instruct\w*|rules?|prompts?|messages?|facts?|memor\w+|guidelines?|limit\w*|directives?|orders?"
-        r"|policy|policies|constraints?|restrictions?|context|training|told|said|safeguards?|warnings?"
+        r"\b(?:instruct\w*|rules?|prompts?|messages?|facts?|memor\w+|guidelines?|limit(?! switch)\w*|directives?"
+        r"|orders?|policy|policies|constraints?|restrictions?|context|training|told|said|safeguards?|warnings?"
         r"|confirmations?|commands?|programming)\b",
         r"\b(?:previous|prior|earlier|above|preceding|all|existing|original|your|system|safety|old) (?:\w+"
         r" ){0,2}(?:instructions?|rules?|prompts?|guidelines?|directives?|restrictions?|safeguards?"
