@@ -83,6 +83,8 @@ class AliasFinder:
         for found in _NUMBER.finditer(text) if self.numbers else ():
             if _digits(found.group()) in self.numbers:
                 yield NUMBER, found.group(), False
+        if not self._may_match(text):
+            return
         tokens = tokens_with_places(text)
         plain = [_plain(token) for token, _, _ in tokens]
         if not self.firsts.intersection(plain):
@@ -98,6 +100,11 @@ class AliasFinder:
                 is_known = tuple(token for token, _, _ in matched) in self.known
                 yield "" if is_known else kind, text[start:end], bool(_INTRODUCTION.search(text[:start]))
                 yield from _beside(text, start, end) if is_known else ()
+
+    def _may_match(self, text: str) -> bool:
+        """Return whether a text may have a match: a fast check that excludes most ASCII texts."""
+        simple = _single_letters(text.lower())
+        return not text.isascii() or any(first in simple for first in self.firsts)
 
     def _add_sender(self, row: Model, place: str, seen: set[tuple[str, Phrase]]) -> None:
         """Propose the sender ids of a row that the person wrote, and remember its session."""
@@ -188,7 +195,15 @@ def _folded(phrase: Phrase) -> Phrase:
 
 @lru_cache(50_000)
 def _plain(token: str) -> str:
-    """Return a token without diacritics; "ae", "oe", "ue" and "ss" become one letter: Müller, Mueller, Muller."""
-    letters = "".join(one for one in unicodedata.normalize("NFKD", token) if not unicodedata.combining(one))
+    return _without_diacritics(token)
+
+
+def _without_diacritics(text: str) -> str:
+    """Return a text without diacritics; "ae", "oe", "ue" and "ss" become one letter: Müller, Mueller, Muller."""
+    letters = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
     letters = letters.replace("ø", "o").replace("ł", "l").replace("ß", "ss").replace("æ", "ae").replace("œ", "oe")
-    return letters.replace("ae", "a").replace("oe", "o").replace("ue", "u").replace("ss", "s")
+    return _single_letters(letters)
+
+
+def _single_letters(text: str) -> str:
+    return text.replace("ae", "a").replace("oe", "o").replace("ue", "u").replace("ss", "s")

@@ -25,7 +25,11 @@ from memoryhub.forgetting.erasure import (
 from memoryhub.forgetting.forget import vacuum
 from memoryhub.forgetting.import_filter import Digests, hash_key
 from memoryhub.forgetting.matching import (
+    Digest,
+    Finder,
+    Phrase,
     Redaction,
+    composed,
     digest_of,
     find_any,
     find_digests,
@@ -33,7 +37,7 @@ from memoryhub.forgetting.matching import (
     find_phrases,
     phrase_of,
 )
-from memoryhub.forgetting.rules import HAVE_SOURCES, Rules
+from memoryhub.forgetting.rules import HAVE_SOURCES, Rules, rows_of, texts_of
 from memoryhub.jobs.downloads import discard_downloads
 from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.jobs.queue import request_job
@@ -71,8 +75,13 @@ def person_rules(workspace: Workspace | None, person: Person) -> Rules:
     return _rules(Redaction(lines=find_phrases(person.phrases)), in_memory, sessions, set(person.sessions))
 
 
-def receipt_rules(workspace: Workspace | None, digests: list[dict[str, Any]]) -> Rules:
-    """Return the rules of a receipt of the whole hub in a workspace."""
+def receipt_rules(
+    workspace: Workspace | None, digests: list[dict[str, Any]], phrases: dict[str, Phrase] | None = None
+) -> Rules:
+    """Return the rules of a receipt of the whole hub in a workspace.
+
+    ``phrases``: all that occur, by hash; searching for them is faster than hashing every word.
+    """
     key, known = hash_key(None), Digests.of(digests)
 
     def is_known(name: str) -> bool:
@@ -81,9 +90,15 @@ def receipt_rules(workspace: Workspace | None, digests: list[dict[str, Any]]) ->
     of_workspace = Session.objects.filter(workspace=workspace).select_related("workspace") if workspace else []
     sessions = [session for session in of_workspace if is_known(session.key)] if known.sources else []
     sources = source_names(workspace) if workspace and known.sources else set()
+
+    def find(wanted: tuple[Digest, ...]) -> Finder:
+        if phrases is None:
+            return find_digests(wanted, key)
+        return find_phrases([phrases[digest.hash] for digest in wanted if digest.hash in phrases])
+
     return _rules(
-        Redaction(lines=find_digests(known.words, key)),
-        Redaction(lines=find_digests(known.facts, key)),
+        Redaction(lines=find(known.words)),
+        Redaction(lines=find(known.facts)),
         sessions,
         {name for name in sources if is_known(name)},
     )
@@ -166,9 +181,11 @@ def erase_person(receipt: Forgotten, *, by: By, step: Step = ignore_progress) ->
     their counts added.
     """
     places = [*Workspace.objects.order_by("id"), None]
+    phrases: dict[str, Phrase] = {}
     for number, place in enumerate(places):
         step(number, len(places), "")
-        _erase_in(place, receipt, by)
+        _find_phrases(place, receipt, phrases)
+        _erase_in(place, receipt, phrases, by)
     text = f"A person was forgotten in {sum(receipt.counts.values()):,} rows of {len(receipt.places)} workspaces"
     record(
         by, "memory.forgotten", "forgotten", receipt.pk, text, detail={"kind": receipt.kind, "rows": receipt.counts}
@@ -176,13 +193,25 @@ def erase_person(receipt: Forgotten, *, by: By, step: Step = ignore_progress) ->
     return vacuum()
 
 
+def _find_phrases(workspace: Workspace | None, receipt: Forgotten, phrases: dict[str, Phrase]) -> None:
+    """Find the phrases of a receipt in a workspace before its transaction, which locks the database on SQLite."""
+    known = Digests.of(receipt.digests)
+    missing = {digest.hash: digest for digest in (*known.words, *known.facts) if digest.hash not in phrases}
+    find = find_digests(missing.values(), hash_key(None), phrases)
+    for row in rows_of(workspace, Rules()) if missing else ():
+        for text in texts_of(row):
+            find(composed(text))
+        if missing.keys() <= phrases.keys():
+            return
+
+
 @db_retry.retried
 @transaction.atomic
-def _erase_in(workspace: Workspace | None, receipt: Forgotten, by: By) -> None:
+def _erase_in(workspace: Workspace | None, receipt: Forgotten, phrases: dict[str, Phrase], by: By) -> None:
     with open_guard("forgetting"):
         if workspace and not Workspace.objects.select_for_update().filter(pk=workspace.pk).exists():
             return
-        rules = receipt_rules(workspace, receipt.digests)
+        rules = receipt_rules(workspace, receipt.digests, phrases)
         counts = preview_rules(workspace, rules).counts
         if not counts.total():
             return

@@ -138,7 +138,7 @@ def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
     problems = [_plain(problem, rules) for problem in read.problems]
     if touched:
         what = f"contains forgotten content in {touched:,} place{'' if touched == 1 else 's'}"
-        action = "left out; an operator can allow re-import on the Forget page"
+        action = "left out; an operator can allow re-import on the page Forget or Data about a person"
         problems.append(Problem(rules.text(read.path), None, what, action, "ignored"))
     return replace(read, items=items, problems=problems, note=rules.text(read.note))
 

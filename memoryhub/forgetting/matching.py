@@ -134,20 +134,22 @@ def digest_of(phrase: Phrase, key: bytes) -> Digest:
     return Digest(len(phrase), hashlib.blake2b(joined, key=key, digest_size=16).hexdigest())
 
 
-def find_digests(digests: Collection[Digest], key: bytes) -> Finder:
-    """Return a finder of token sequences with one of the digests."""
+def find_digests(digests: Collection[Digest], key: bytes, found: dict[str, Phrase] | None = None) -> Finder:
+    """Return a finder of token sequences with one of the digests. ``found``: gets the sequences, by hash."""
     hashes = {digest.hash for digest in digests}
     lengths = sorted({digest.length for digest in digests})
 
     def spans_of(text: str) -> list[Span]:
         tokens = tokens_with_places(text)
         words = tuple(token for token, _, _ in tokens)
-        return [
-            (tokens[i][1], tokens[i + length - 1][2])
-            for length in lengths
-            for i in range(len(words) - length + 1)
-            if digest_of(words[i : i + length], key).hash in hashes
-        ]
+        spans = []
+        for length in lengths:
+            for i in range(len(words) - length + 1):
+                if (digest := digest_of(words[i : i + length], key)).hash in hashes:
+                    spans.append((tokens[i][1], tokens[i + length - 1][2]))
+                    if found is not None:
+                        found[digest.hash] = words[i : i + length]
+        return spans
 
     return _searching(spans_of) if hashes else nothing
 

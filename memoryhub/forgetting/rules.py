@@ -33,7 +33,7 @@ from knowledge_app.models import (
 from knowledge_app.services.documents.history import text_hash
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
-from memoryhub.forgetting.matching import MARK, Redaction
+from memoryhub.forgetting.matching import MARK, Redaction, texts_in
 from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,
@@ -245,6 +245,16 @@ def find_changes(row: Model, rules: Rules) -> Affected | None:
     if isinstance(row, EditedRow) and (row.table in EXACT_TABLES or (rules.is_person and row.table in PERSON_TABLES)):
         return Affected(row, None, "")
     return Affected(row, values | _dependent_values(row, values), example)
+
+
+def texts_of(row: Model) -> Iterator[str]:
+    """Yield every text of a row that is searched."""
+    texts, raws = text_columns(type(row))
+    for column in texts:
+        yield from texts_in(getattr(row, column.name))
+    for column in raws:
+        if value := getattr(row, column.name):
+            yield bytes(value).decode("utf-8", errors="replace")
 
 
 def base_of(row: Model) -> type[Model]:

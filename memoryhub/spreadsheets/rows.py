@@ -238,7 +238,10 @@ def _find_workspaces(candidates: Sequence[Candidate]) -> None:
             row.plan.errors.append(missing if row.slug else gettext("it has no workspace"))
         elif forgotten and forgotten.mentions([row.own_id, *row.values.values()]):
             row.plan.errors.append(
-                gettext("it contains forgotten content; an operator can allow re-import on the Forget page")
+                gettext(
+                    "it contains forgotten content; an operator can allow re-import on the page Forget or Data about "
+                    "a person"
+                )
             )
 
 
