@@ -277,3 +277,63 @@ def test_counts_stop_where_their_columns_end(workspace):
     edit_rows(workspace, "knowledge", "merge", [[row.pk for row in rows]], by=BY)
 
     assert KnowledgeEntry.objects.get(pk=rows[0].pk).access_count == 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"kind": "compression"},
+        {"status": "queued"},
+        {"status": "running"},
+        {"status": "undone"},
+        {"options": {"table": "sessions", "action": "delete"}},
+        {"options": {"table": "sessions", "action": "undo", "of_action": "compress"}},
+    ],
+)
+def test_only_finished_edits_are_undone(workspace, values):
+    given = {"kind": "edit", "status": "done", "options": {"table": "knowledge", "action": "assign"}} | values
+    run = Run.objects.create(workspace=workspace, **given)
+    EditedRow.objects.create(run=run, table="knowledge", object_id=1, before={}, after={})
+
+    with pytest.raises(RunNotFitting):
+        undo_edit(run, by=BY)
+
+    assert Run.objects.get().status == given["status"]
+
+
+def test_an_edit_cancelled_before_its_first_row_is_not_undone(workspace, monkeypatch):
+    monkeypatch.setattr(undoable_edits, "AT_ONCE", 0)
+    run = cancel_run(recategorise(workspace, [knowledge(workspace)]), by=BY)
+
+    with pytest.raises(RunNotFitting):
+        undo_edit(run, by=BY)
+
+
+def test_an_edit_that_breaks_is_parked(workspace, monkeypatch):
+    monkeypatch.setattr(undoable_edits, "carry_out_edit", lambda *_args, **_values: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        recategorise(workspace, [knowledge(workspace)])
+
+    run = Run.objects.get()
+    assert (run.status, run.error_code) == ("parked", "edit_broken")
+
+
+def test_nothing_is_merged_into_a_row_that_is_gone(workspace):
+    gone = knowledge(Workspace.objects.create(slug="other", name="Other"))
+    rest = [knowledge(workspace, text) for text in ("likes tea!", "likes  tea")]
+
+    run = edit_rows(workspace, "knowledge", "merge", [[gone.pk, *(row.pk for row in rest)]], by=BY)
+
+    assert figures(run) == {"changed": 0, "passed_over": 3}
+    assert not KnowledgeEntry.objects.exclude(withdrawn_at=None).exists()
+
+
+def test_a_removed_row_comes_back_beside_the_same_key_of_another_workspace(workspace):
+    row = CachedResponse.objects.create(workspace=workspace, key="k", response="old")
+    run = edit_rows(workspace, "cached", "remove", [row.pk], by=BY)
+    CachedResponse.objects.create(
+        workspace=Workspace.objects.create(slug="other", name="Other"), key="k", response="new"
+    )
+
+    assert figures(undo_edit(run, by=BY)) == {"changed": 1, "passed_over": 0}

@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
-from sessions_app.models import DailyTotal, Entry, Run, Session, SourceFile, Summary, Workspace
+from sessions_app.models import DailyTotal, DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.services.audit import By, open_guard
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.lifecycle import rename_session
@@ -131,7 +131,7 @@ def test_keys_that_differ_only_in_case_are_two_sessions(workspace):
     assert Session.objects.count() == 2
 
 
-@pytest.mark.parametrize("key", ["", "k" * 513])
+@pytest.mark.parametrize("key", ["", "k" * 513, " ", "a\nb", "a\u202eb"])
 def test_an_impossible_key_is_reported(workspace, key):
     tally = take(workspace, session_record("a", key=key))
 
@@ -255,3 +255,92 @@ def test_a_title_set_in_the_hub_stays_when_the_session_s_file_is_uploaded(worksp
     take(workspace, session_record("a", "b", title="First"), path="")
 
     assert Session.objects.get().title == "Mine"
+
+
+def test_the_longest_key_is_taken(workspace):
+    assert +take(workspace, session_record("a", key="k" * 512)).added == {"sessions": 1, "entries": 1}
+
+
+def test_sessions_of_another_workspace_with_the_same_key_do_not_matter(workspace):
+    other = Workspace.objects.create(slug="other", name="Other")
+    DeletedSession.objects.create(workspace=other, key="cli:gone", entry_count=0, summary_count=0, total_tokens=0)
+    take(other, session_record("x", "y", key="cli:both"))
+
+    for key in ("cli:gone", "cli:both"):
+        assert +take(workspace, session_record("a", key=key), key).added == {"sessions": 1, "entries": 1}
+    assert Session.objects.get(workspace=other).entry_count == 2
+
+
+def test_a_file_of_an_earlier_epoch_grows_without_changing_the_session(workspace):
+    take(workspace, session_record("a", "b", title="Old"), "old.jsonl")
+    take(workspace, session_record("x", "y", title="New"), "new.jsonl")
+
+    take(workspace, session_record("a", "b", "c", title="Older", pointer=3), "old.jsonl")
+
+    session = Session.objects.get()
+    assert (contents(0), contents(1)) == (["a", "b", "c"], ["x", "y"])
+    assert (session.title, session.epoch, session.next_position, session.last_consolidated) == ("New", 1, 2, 0)
+    assert not Run.objects.exists()
+
+
+def test_a_hidden_file_does_not_take_over_a_visible_session(workspace):
+    take(workspace, session_record("a", "b", title="New"), "new.jsonl")
+    take(workspace, session_record("x", title="Old", is_visible_to_agent=False), "old.jsonl")
+
+    session = Session.objects.get()
+    assert (session.title, session.epoch, session.next_position, session.is_visible_to_agent) == ("New", 0, 2, True)
+    assert contents(1) == ["x"]
+
+
+def test_a_file_that_names_its_epoch_is_taken_into_it(workspace):
+    take(workspace, session_record("a", "b", epoch=1, pointer=2))
+    take(workspace, session_record("x", epoch=0), "earlier")
+    session = Session.objects.get()
+    assert (session.epoch, session.next_position, session.last_consolidated) == (1, 2, 2)
+
+    take(workspace, session_record("c", epoch=2))
+    take(workspace, session_record("other", "words", epoch=1), "conflicting")
+
+    assert [contents(epoch) for epoch in range(4)] == [["x"], ["a", "b"], ["c"], ["other", "words"]]
+
+
+def test_a_file_that_now_holds_another_session_continues_that_one(workspace):
+    take(workspace, session_record("a", key="cli:a"), "1")
+    take(workspace, session_record("b", key="cli:a"), "1")  # epoch 1
+    take(workspace, session_record("x", "y", key="cli:b"), "2")
+
+    take(workspace, session_record("x", "y", "z", key="cli:b"), "1")
+
+    session = Session.objects.get(key="cli:b")
+    assert list(Entry.objects.filter(session=session, epoch=0).values_list("content", flat=True)) == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pointer"),
+    [
+        ({"pointer": 3}, session_record("a", "b", "c", "d", pointer=1), 3),
+        ({"pointer": 0}, session_record("a", "b", pointer=2), 0),
+    ],
+)
+def test_the_pointer_moves_neither_back_nor_with_a_shorter_file(workspace, before, after, pointer):
+    take(workspace, session_record("a", "b", "c", **before))
+
+    take(workspace, after)
+
+    assert Session.objects.get().last_consolidated == pointer
+
+
+def test_summaries_with_the_same_id_belong_to_their_own_epochs(workspace):
+    def record(words: str, folded: str = "") -> SessionRecord:
+        entries = [
+            entry_record(word, minute=0, source_id=word, summary_source_id="s1" if word == folded else "")
+            for word in words
+        ]
+        return SessionRecord("s", entries, [SummaryRecord("s1", "said", [folded], token_count=1)] if folded else [])
+
+    for words, folded in (("abc", ""), ("abc", "b"), ("xyz", ""), ("xyz", "x")):
+        take(workspace, record(words, folded))
+
+    summaries = {summary.epoch: summary for summary in Summary.objects.all()}
+    told = {epoch: list(summary.entries.values_list("content", flat=True)) for epoch, summary in summaries.items()}
+    assert told == {0: ["b"], 1: ["x"]}
