@@ -344,3 +344,36 @@ def test_summaries_with_the_same_id_belong_to_their_own_epochs(workspace):
     summaries = {summary.epoch: summary for summary in Summary.objects.all()}
     told = {epoch: list(summary.entries.values_list("content", flat=True)) for epoch, summary in summaries.items()}
     assert told == {0: ["b"], 1: ["x"]}
+
+
+def test_a_deleted_session_is_not_taken(workspace):
+    DeletedSession.objects.create(workspace=workspace, key="cli:test", entry_count=0, summary_count=0, total_tokens=0)
+
+    tally = take(workspace, session_record("a"))
+
+    assert [problem.outcome for problem in tally.problems] == ["ignored"]
+    assert not Session.objects.exists()
+
+
+def test_a_hidden_file_takes_over_a_hidden_session(workspace):
+    take(workspace, session_record("a", is_visible_to_agent=False))
+    take(workspace, session_record("x", is_visible_to_agent=False))
+
+    assert Session.objects.get().epoch == 1
+
+
+def test_a_file_that_continues_the_epoch_it_names_leaves_the_pointer(workspace):
+    take(workspace, session_record("a", "b", epoch=1, pointer=2))
+    take(workspace, session_record("a", "b", "c", epoch=1))
+
+    assert Session.objects.get().last_consolidated == 2
+    assert Run.objects.count() == 1
+
+
+def test_a_restarted_file_drops_the_summary_of_the_hub(workspace):
+    take(workspace, session_record("a", summary_text="Old."))
+    Session.objects.update(summary_text="The hub's.")
+
+    take(workspace, session_record("x"))
+
+    assert Session.objects.get().summary_text == ""
