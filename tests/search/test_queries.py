@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from knowledge_app.models import CachedResponse, KeyValue, Term, TermRelation
+from knowledge_app.models import CachedResponse, HeldRow, KeyValue, Term, TermRelation
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.lib.search.fields import ALIASES, FIELDS
-from memoryhub.search import KINDS
+from memoryhub.search import KINDS, Scope, filters
 from memoryhub.search.filters import filtered_kinds
 from memoryhub.search.listing import count_matches, facets, newest
 from memoryhub.search.results import Question, answer, explanation, text_of
@@ -231,3 +231,54 @@ def test_the_command_searches_only_its_workspace(two, command):
         told = command("search", "orchid", "--workspace", workspace.slug, "--limit", "200", "--explain")
         assert {one["workspace"] for one in told["results"]} == {workspace.slug}
         assert other not in json.dumps(told)
+
+
+def test_every_kind_is_counted_in_its_workspace_alone(two):
+    atlas, borea = two
+    fill_more(borea, 1)
+
+    for fitting in filtered_kinds(scope_of(atlas), asked("orchid")):
+        workspaces = set(fitting.indexed.values_list(fitting.kind.workspace, flat=True))
+        assert workspaces == set(fitting.rows.values_list(fitting.kind.workspace, flat=True)) == {atlas.pk}
+        assert fitting.count_rows() == fitting.indexed.count()
+
+
+def test_sessions_of_other_workspaces_do_not_crowd_out_those_of_the_own(two, monkeypatch):
+    monkeypatch.setattr(filters, "MAX_SESSIONS", 1)
+
+    for workspace in two:
+        assert len(latest("session:cli:main", workspace, kinds=["entry"])) == 3
+
+
+@pytest.mark.parametrize(("pks", "only"), [(None, None), ((), None), ((4,), 4), ((4, 5), None)])
+def test_a_scope_of_exactly_one_workspace_has_it_as_only(pks, only):
+    assert Scope(pks).only == only
+
+
+def test_agents_find_no_held_rows(workspace):
+    held, _ = know(workspace, "orchid held"), know(workspace, "orchid free")
+    HeldRow.objects.create(workspace=workspace, knowledge=held, author_kind="agent", author_name="a")
+
+    for for_agent, count in ((True, 1), (False, 2)):
+        [fitting] = filtered_kinds(Scope((workspace.pk,), for_agent), asked("orchid"), ["knowledge"])
+        assert fitting.matches().count() == count
+
+
+def test_withdrawn_rows_are_found_only_if_asked_for(workspace):
+    know(workspace, "orchid", tags=["x"], withdrawn_at=NOW)
+
+    for query, found in (
+        ("orchid", 0),
+        ("orchid has:time", 0),
+        ("orchid -has:summary", 0),
+        ("orchid has:withdrawn", 1),
+    ):
+        assert len(latest(query, workspace, kinds=["knowledge"])) == found, query
+
+
+def test_a_day_begins_and_ends_at_midnight(workspace):
+    for day in (1, 2):
+        observe(workspace, f"orchid {day}", occurred_at=NOW.replace(day=day, hour=0))
+
+    assert latest("orchid on:2026-04-01", workspace) == ["orchid 1"]
+    assert latest("orchid before:2026-04-02", workspace) == ["orchid 1"]
