@@ -6,6 +6,8 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument
+from knowledge_app.services.documents.checked_proposals import Proposal
+from knowledge_app.services.documents.consolidation import apply_proposal, plan_consolidation, undo_consolidation
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import MemoryHubError
@@ -15,9 +17,9 @@ from memoryhub.runs.consolidate import request_if_due
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.lifecycle import delete_session
+from sessions_app.services.lifecycle import clear_session, delete_session
 from sessions_app.services.runs import RunNotFitting, claim_run, free_stuck_runs, request_run, retry_run
-from tests.hub import NOW, PERSON, add, talk, turn
+from tests.hub import NOW, PERSON, add, open_at, raises_code, talk, turn
 from tests.runs.consolidations import (
     BASE,
     FACTS,
@@ -218,3 +220,65 @@ def test_workspace_without_memory_is_not_consolidated(session, httpserver):
 
     assert "keeps no memory" in consolidate(session).proposal["nothing_due"]
     assert httpserver.log == []
+
+
+def test_only_the_current_epoch_and_the_workspace_s_own_document_are_planned(session, workspace):
+    elsewhere = open_at(Workspace.objects.create(slug="other", name="Other"))
+    for place in (session, elsewhere):
+        clear_session(place, by=By(PERSON, NOW))
+        talk(place, 2)
+
+    plan = plan_consolidation(Session.objects.get(pk=session.pk), archive_all=True)
+    assert {entry.epoch for entry in plan.entries} == {1}
+    assert plan.document.workspace_id == workspace.pk
+    assert plan_consolidation(Session.objects.get(pk=elsewhere.pk), archive_all=True).document is None
+
+
+@pytest.mark.parametrize("approved", [True, False])
+@pytest.mark.parametrize("moved", [{"epoch": 1}, {"last_consolidated": 3}])
+def test_a_proposal_for_a_session_that_has_moved_is_refused(session, moved, approved):
+    plan = plan_consolidation(Session.objects.select_related("workspace").get())
+    run = request_run(session, "consolidation", options={}, by=By(PERSON, NOW))[0]
+    Session.objects.update(**moved)
+    before = digest()
+
+    with raises_code("plan_stale"):
+        apply_proposal(run, plan, Proposal(BASE + "- new\n", "They talked."), now=NOW, approved=approved)
+
+    assert digest() == before
+
+
+@pytest.mark.parametrize(
+    ("of_run", "of_session"),
+    [
+        ({"kind": "compression"}, {}),
+        ({"status": "cancelled"}, {}),
+        ({"origin": "agent"}, {}),
+        ({"session": None}, {}),
+        ({}, {"epoch": 1}),
+        ({}, {"last_consolidated": 30}),
+    ],
+)
+def test_only_the_session_s_last_consolidation_is_undone(session, httpserver, of_run, of_session):
+    answer(httpserver, saved(BASE + "- new\n"))
+    run = consolidate(session)
+    Run.objects.filter(pk=run.pk).update(**of_run)
+    Session.objects.filter(pk=session.pk).update(**({"epoch": 0} | of_session))
+    before = digest()
+
+    with pytest.raises(RunNotFitting):
+        undo_consolidation(Run.objects.get(pk=run.pk), by=By(PERSON, NOW))
+
+    assert digest() == before
+
+
+@pytest.mark.parametrize(("status", "after"), [("pending", "superseded"), ("rejected", "rejected")])
+def test_undo_withdraws_the_held_rest_unless_it_is_decided(session, httpserver, status, after):
+    answer(httpserver, saved(memory(*FACTS[:5], "tea is at four")))
+    run = consolidate(session)
+    HeldChange.objects.update(status=status)
+
+    undo_run(run, by=By(PERSON, NOW))
+
+    assert HeldChange.objects.get().status == after
+    assert head() == BASE
