@@ -361,3 +361,15 @@ def test_concurrent_attempts_are_counted_before_checking(vera, monkeypatch):
 )
 def test_browser_labels(agent, words):
     assert browser_label(agent) == words
+
+
+def test_an_anonymous_session_is_no_sign_in(db, client, monkeypatch):
+    visits = []
+    monkeypatch.setattr(middleware, "record_visit", lambda *visit, **_details: visits.append(visit))
+    session = client.session
+    session["language"] = "de"
+    session.save()
+
+    response = client.get("/login/")
+
+    assert (response.status_code, visits, "browser" in response.cookies) == (200, [], False)
