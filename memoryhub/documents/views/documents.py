@@ -134,7 +134,8 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
         "diff": diff_lines(show(shown_part(before.content)), text) if wants_diff and before else None,
         "sections": [] if wants_diff else _sections(text),
         "text": text,
-        "is_masked": show is masked and any(one and has_secrets(shown_part(one.content)) for one in read),
+        "is_masked": show is masked
+        and (any(one and has_secrets(shown_part(one.content)) for one in read[1:]) or _is_changed(text, shown)),
         "is_revealed": show is not masked,
         "is_cut": any(one and is_oversize(one.content) for one in read),
         "has_raw": bool(shown and shown.raw is not None),
@@ -146,6 +147,11 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
     }
     context |= delivery_context(request, found)
     return render_page(request, "documents/document.html", context, fragment="document")
+
+
+def _is_changed(text: str, shown: MemoryRevision | None) -> bool:
+    """Tell whether a shown text has masked parts."""
+    return shown is not None and text != show_invisible(shown_part(shown.content))
 
 
 def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
