@@ -167,7 +167,7 @@ def test_another_version_of_the_format_is_rejected(tmp_path):
     read_back(snapshot(), "hub", tmp_path)
     value = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(value | {"version": 2}))
-    with raises_code("unknown_layout"):
+    with raises_code("unknown_version"):
         read_all(tmp_path)
 
 
