@@ -226,3 +226,49 @@ def test_an_archive_cannot_be_followed(tmp_path, workspace, command):
     with raises_code("cannot_sync"):
         switch_sync(workspace, follow=True, by=By(PERSON, timezone.now()))
     assert command("sync") == {"workspaces": []}
+
+
+def test_only_a_folder_is_synced(atlas, file):
+    for path in ("", str(file)):
+        Workspace.objects.update(path=path, write_back=False, is_followed=False)
+        with raises_code("cannot_sync"):
+            sync(Workspace.objects.get())
+
+
+def test_a_folder_that_is_gone_marks_its_own_workspace_once(atlas, folder):
+    Workspace.objects.create(slug="other", name="Other", path="/elsewhere")
+    shutil.rmtree(folder)
+    now = timezone.now()
+
+    for minutes in (0, 5):
+        with raises_code("folder_missing"):
+            sync(atlas, now=now + timedelta(minutes=minutes))
+
+    assert Workspace.objects.get(pk=atlas.pk).unavailable_since == now
+    assert Workspace.objects.get(slug="other").unavailable_since is None
+    assert SyncState.objects.get(workspace=atlas).error
+
+
+def test_files_of_another_workspace_with_the_same_names_do_not_matter(tmp_path, atlas, file):
+    for place in ("memory/MEMORY.md", "memory/HISTORY.md"):
+        (tmp_path / "other" / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "other" / place).write_text("[2026-04-01 10:00] began\n")
+    import_workspace(tmp_path / "other", by=By(ACTOR, timezone.now()), name="Other")
+
+    result = sync(atlas)
+    assert (result.tally.problems, +result.tally.unchanged) == ([], {"files": 1})
+
+    file.write_text("")
+    for _ in range(2):
+        sync(atlas)
+    assert [change.document.workspace_id for change in HeldChange.objects.all()] == [atlas.pk]
+
+
+def test_a_removed_file_is_reported_once(atlas, folder):
+    (folder / "memory" / "HISTORY.md").write_text("[2026-04-01 10:00] began\n")
+    sync(atlas)
+    (folder / "memory" / "HISTORY.md").unlink()
+
+    told = [[problem.what for problem in sync(atlas).tally.problems] for _ in range(2)]
+
+    assert told == [["is gone"], []]
