@@ -337,3 +337,22 @@ def test_a_removed_row_comes_back_beside_the_same_key_of_another_workspace(works
     )
 
     assert figures(undo_edit(run, by=BY)) == {"changed": 1, "passed_over": 0}
+
+
+def test_a_row_that_has_the_value_already_is_passed_over(workspace):
+    run = recategorise(workspace, [knowledge(workspace)], "learned_fact")
+
+    assert figures(run) == {"changed": 0, "passed_over": 1}
+    assert not EditedRow.objects.exists()
+
+
+def test_an_undone_merge_keeps_the_time_of_a_later_use(workspace):
+    keep = knowledge(workspace, accessed_at=NOW - timedelta(days=2))
+    other = knowledge(workspace, "likes tea!", accessed_at=NOW - timedelta(days=1))
+    run = edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], by=BY)
+    KnowledgeEntry.objects.filter(pk=keep.pk).update(accessed_at=NOW)
+
+    undo_edit(run, by=BY)
+
+    keep.refresh_from_db()
+    assert keep.accessed_at == NOW
