@@ -203,8 +203,9 @@ def test_a_run_of_another_machine_is_freed_after_its_lease_expires(session):
 )
 def test_automatic_runs_pause_while_one_is_unsettled(session, status, options, rests):
     ended(session, status, options=options)
+    add(session, turn(0), now=LATER)
 
-    assert is_resting(session, "compression", until=0) is rests
+    assert is_resting(session, "compression", until=1) is rests
 
 
 def test_automatic_runs_pause_after_a_rejection_until_the_session_has_grown(session):
