@@ -2,8 +2,9 @@
 
     python bench/content_check.py [--misses]
 
-The cases are in content_check_cases.py; ordinary facts are also read from ../shared/fixtures, if present. Exit status
-1 if less than 95 % of the instructions, or 2 % or more of the ordinary facts, are held in either set.
+The cases are in content_check_cases.py and content_check_unseen_cases.py; ordinary facts are also read from
+../shared/fixtures, if present. Exit status 1 if less than 95 % of the instructions, or 2 % or more of the ordinary
+facts, are held in any set but the one that the check was never tuned on.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import content_check_cases as cases
+import content_check_unseen_cases as unseen
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -40,6 +42,17 @@ def main(*, misses: bool) -> int:
         report("facts, tuned on second", cases.MORE_FACTS, most=0.02, misses=misses),
         report("facts, held out", cases.HELD_OUT_FACTS, most=0.02, misses=misses),
     ]
+    for count, (instructions, facts) in enumerate(
+        [
+            (unseen.UNSEEN_INSTRUCTIONS, unseen.UNSEEN_FACTS),
+            (unseen.UNSEEN_SECOND_INSTRUCTIONS, unseen.UNSEEN_SECOND_FACTS),
+        ],
+        start=1,
+    ):
+        results.append(report(f"instructions, other wordings {count}", instructions, least=0.95, misses=misses))
+        results.append(report(f"facts, other wordings {count}", facts, most=0.02, misses=misses))
+    report("instructions, never tuned on", unseen.UNSEEN_THIRD_INSTRUCTIONS, least=0.95, misses=misses)
+    report("facts, never tuned on", unseen.UNSEEN_THIRD_FACTS, most=0.02, misses=misses)
     if fixtures:
         results.append(report("facts from the fixtures", fixtures, most=0.02, misses=misses))
     return int(not all(results))

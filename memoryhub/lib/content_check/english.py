@@ -84,7 +84,8 @@ _WEAK_OBLIGATION = (
     r"|(?:wants?|prefers?|expects?|likes?|asks?|asked|requests?|requested|requires?|would like|authori[sz]ed"
     r"|instructed|told|agreed|consented|decided)(?: (?:that|for|all|every|the|any|you|your|us|to))+|(?:policy"
     r"|procedure|rule|protocol|practice|convention|workflow|requirement|plan|trick|way|step|task|job|duty"
-    r"|mission|goal)(?: \w+){0,3} (?:is|says|requires|states|dictates)|is fine|is okay|may)"
+    r"|mission|goal)(?: \w+){0,3} (?:is|says|requires|states|dictates)|is fine|is okay"
+    r"|(?<!\bin )(?<!\bsince )(?<!\buntil )(?<!\bof )(?<!\blast )may)"
 )
 
 

@@ -34,7 +34,7 @@ LANGUAGES = {
         "|copi(?:a|ar|e|en)\\w*|peg(?:a|ar|ue)\\w*|sub(?:e|ir|a|an)\\w*|public\\w+|respond\\w+|contest\\w+"
         "|transfier\\w+|transfer\\w+|pag(?:a|ar|ue|uen)\\w*|confi(?:a|ar|e|en)\\w*|aprueb\\w+|aprob\\w+|incluy\\w+"
         "|inclu\\w+|anad\\w+|agreg\\w+|escrib\\w+|guard(?:a|ar|e|en)\\w*"
-        "|d(?:a|ar|arle|ale|aselo|e|en)|dile\\w*|entreg\\w+|adjunt\\w+|di|decir|pide|pedir|desactiv\\w+|haz"
+        "|d(?:a|ar|arle|ale|aselo)|dile\\w*|entreg\\w+|adjunt\\w+|di|decir|pide|pedir|desactiv\\w+|haz"
         "|hacer|llam(?:a|ar|e)\\w*|consult\\w+",
         "ignor\\w+|olvid\\w+|omit\\w+|descart\\w+|salt(?:a|ar|e|en|arse)\\w*|anul\\w+|desobede\\w+|desactiv\\w+"
         "|evad\\w+|elud\\w+|sin|no (?:pidas|pedir|le pidas|solicites)|no (?:hagas caso|sigas|respetes|cumplas)"
@@ -81,7 +81,7 @@ LANGUAGES = {
         "|abr(?:a|ir|e|am)|visit\\w+|acess(?:e|ar|a)|copi\\w+|col(?:a|ar|e)|public\\w+|respond\\w+|transfer\\w+"
         "|transfir\\w+|pagu?e\\w*|pagar|confi(?:a|ar|e|em)|aprov\\w+|inclu\\w+|adicion\\w+|acrescent\\w+|escrev\\w+"
         "|guard(?:a|ar|e|em)|anex\\w+|dig(?:a|am)|dizer|pec(?:a|am)|pedir|desativ\\w+"
-        "|d(?:ar|e|eem|a-lhe)|forne\\w+|faca|fazer|consult\\w+|carreg\\w+",
+        "|d(?:ar|eem|a-lhe)|forne\\w+|faca|fazer|consult\\w+|carreg\\w+",
         "ignor\\w+|esque\\w+|desconsider\\w+|descart\\w+|contorn\\w+|anul\\w+|desobede\\w+|desativ\\w+|burl\\w+"
         "|sem|nao (?:peca|pedir|avise)|nao (?:siga|sigas|cumpra|respeite)|pul(?:a|ar|e)",
         "instruc(?:ao|oes)|instru[cç]\\w+|regras?|normas?|diretri(?:z|zes)|ordens|prompt|restri[cç]\\w+"
@@ -276,7 +276,7 @@ LANGUAGES = {
     "zh": Language(
         "如果|若|当有|當有|只要|一旦|之前|必须|必須|总是|總是|始终|始終|永远|永遠|务必|務必|一定要|应该"
         "|應該|应当|應當|需要|请|請|不要|不得|切勿|从现在起|從現在起|从现在开始|從現在開始"
-        "|每次|记住|記住|确保|確保|须|須|都要|一律|凡是|只要",
+        "|每次|记住|記住|确保|確保|须|須|都要|一律|凡是|问到|問到|问起|問起",
         "运行|運行|执行|執行|发送|發送|发给|發給|发到|發到|寄|转发|轉發|泄露|洩露|透露|分享|展示|显示"
         "|顯示|输出|輸出|删除|刪除|清空|安装|安裝|下载|下載|打开|打開|访问|訪問|点击|點擊"
         "|复制|複製|粘贴|上传|上傳|发布|發布|回复|回覆|回答|告诉|告訴|转账|轉帳|转到|汇款|匯款|支付|付款|打款"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from memoryhub.lib.content_check.idioms import RULE_LABEL
 from memoryhub.lib.content_check.languages import LANGUAGES, LATIN_SCRIPTS, Language
 from memoryhub.lib.content_check.normalising import MARKS
 from memoryhub.lib.content_check.targets import COMMAND, URL
@@ -101,14 +102,15 @@ def _judge(lexicon: _Lexicon, sentence: str, *, has_target: bool) -> Verdict:
     obliged = bool(lexicon.obliges.search(sentence))
     starts = bool(lexicon.starts.search(sentence))
     model = bool(lexicon.model.search(sentence))
-    if lexicon.overrides.search(sentence) and (obliged or starts or model or not lexicon.is_spaced):
+    body = RULE_LABEL.sub("", sentence)  # "Rule: without ..." puts no rule out of force
+    if lexicon.overrides.search(body) and (obliged or starts or model or not lexicon.is_spaced):
         return "override"
     if not (obliged or starts):
         return ""
     act = lexicon.acts.search(sentence)
     if has_target and (starts or (obliged and (act or COMMAND.search(sentence) or URL.search(sentence)))):
         return "instruction"
-    if act and lexicon.sensitive.search(sentence):
+    if act and lexicon.sensitive.search(body):
         return "instruction"
     if obliged and model and act and not _REPLIES.match(act.group().strip()):
         return "instruction"

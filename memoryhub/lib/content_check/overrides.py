@@ -32,8 +32,8 @@ _OVERRIDES = [
         r"|should|ha(?:s|ve) to|needs? to|(?:is|are) to|shall|can|may|will)\b.{0,20}\b(?:erased|deleted|removed"
         r"|wiped|dropped|purged|overwritten|ignored|discarded|forgotten|replaced|cleared|disregarded)\b",
         r"\b(?:note|message|memo|attention|instructions?|reminder|hint|advice) (?:to|for) (?:the |any |all "
-        r"|every |whichever |whatever )?(?:\w+ )?(?:ai|llm|assistant|agent|model|bot|chatbot|copilot|claude"
-        r"|chatgpt|gpt|gemini|machine|reader|system)s?\b|\bas an ai\b|\b(?:any|every|all|whichever|whatever)"
+        r"|every |whichever |whatever )?(?:(?:\w+ )?(?:ai|llm|assistant|agent|model|bot|chatbot|copilot|claude"
+        r"|chatgpt|gpt|gemini|reader|system)|machine)s?\b|\bas an ai\b|\b(?:any|every|all|whichever|whatever)"
         r" (?:ai|llm|assistant|agent|model|bot)s? (?:reading|that reads|who reads|processing|seeing)\b|\bif you"
         r" are an? (?:ai|llm|assistant|agent|model|bot)\b",
         r"\b(?:system|developer|hidden|initial|original) (?:prompt|instructions?)\b|\bprompt injection\b|\bjail"

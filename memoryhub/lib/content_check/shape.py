@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from memoryhub.lib.content_check.english import is_english_instruction
+from memoryhub.lib.content_check.idioms import judge_idioms
 from memoryhub.lib.content_check.normalising import decoded_texts, is_disguised, scrambled, variants
 from memoryhub.lib.content_check.other_languages import is_obliging, judge_in_other_languages
 from memoryhub.lib.content_check.overrides import imitates_role, overrides_instructions
@@ -72,6 +73,8 @@ def _judge_sentence(sentence: str) -> str | None:
         return INSTRUCTION
     if verdict := judge_in_other_languages(sentence, has_target=target):
         return verdict
+    if code := judge_idioms(sentence, has_target=target):
+        return code
     if _SYSTEM_LABEL.search(sentence) and (target or is_obliging(sentence)):
         return ROLE
     return None
