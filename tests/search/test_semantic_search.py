@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -38,12 +40,14 @@ def _nothing_kept():
 
 
 @pytest.fixture
-def embedder(httpserver: HTTPServer, settings) -> Embedder:
+def embedder(httpserver: HTTPServer, settings, monkeypatch) -> Iterator[Embedder]:
     embedder = Embedder(httpserver)
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "ollama"
     settings.MEMORYHUB_EMBEDDING_MODEL = "tiny"
     settings.MEMORYHUB_EMBEDDING_BASE_URL = embedder.address
-    return embedder
+    with ThreadPoolExecutor(query_embedding.ASKERS) as asking:  # no late answer reaches the next test
+        monkeypatch.setattr(query_embedding, "_asking", asking)
+        yield embedder
 
 
 @pytest.fixture
