@@ -1,11 +1,14 @@
-"""Decide whether a person must review a change of a memory document."""
+"""Decide whether a person must review a change of a memory document, and hold it."""
 
 from __future__ import annotations
 
 from django.db.models import QuerySet
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
+from knowledge_app.services.documents.revisions import content_hash
 from memoryhub.lib.text.change_guard import CheckedChange, review_reasons
+from sessions_app.models import Session
+from sessions_app.services.audit import By, record
 
 
 def judge(document: MemoryDocument, change: CheckedChange) -> list[str]:
@@ -32,3 +35,24 @@ def facts_lost_since_review(document: MemoryDocument) -> int:
     if decided and decided.decided_at:
         gone = gone.filter(died__created_at__gt=decided.decided_at)
     return gone.count()
+
+
+def store_held(change: HeldChange, words: str, *, by: By, session: Session | None = None) -> HeldChange:
+    """Store a new held change with its workspace, hash, time and audit record. ``words``: for the audit log."""
+    document = change.document
+    change.workspace_id = document.workspace_id
+    change.proposed_hash = content_hash(change.proposed)
+    change.created_at = by.at
+    change.save(force_insert=True)
+    text = f"{document.name}: {words}"
+    record(
+        by,
+        "change.held",
+        "held_change",
+        change.pk,
+        text,
+        workspace=document.workspace,
+        session=session,
+        after_hash=change.proposed_hash,
+    )
+    return change

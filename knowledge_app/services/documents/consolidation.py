@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import judge
+from knowledge_app.services.documents.change_review import judge, store_held
 from knowledge_app.services.documents.checked_proposals import (
     CheckedProposal,
     Proposal,
@@ -254,31 +254,19 @@ def _hold(run: Run, document: MemoryDocument, wanted: str, flags: Sequence[str],
         document=document, status=HeldChange.Status.PENDING, proposed_hash=content_hash(wanted)
     )
     earlier.update(status=HeldChange.Status.SUPERSEDED, decided_at=now)
-    change = HeldChange.objects.create(
-        workspace_id=document.workspace_id,
+    change = HeldChange(
         document=document,
         run=run,
         base=document.head,
         ours=document.head,
         proposed=wanted,
-        proposed_hash=content_hash(wanted),
         flags=list(flags),
         reason="; ".join(flags),
         author_kind="run",
         author_name=f"run {run.pk}",
-        created_at=now,
     )
-    record(
-        By(Actor("run", f"run {run.pk}"), now),
-        "change.held",
-        "held_change",
-        change.pk,
-        f"{document.name}: a change by run {run.pk} is held ({change.reason})",
-        workspace=document.workspace,
-        session=run.session,
-        after_hash=change.proposed_hash,
-    )
-    return change
+    words = f"a change by run {run.pk} is held ({change.reason})"
+    return store_held(change, words, by=By(Actor("run", f"run {run.pk}"), now), session=run.session)
 
 
 def _hold_whole(

@@ -11,8 +11,9 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.documents.change_review import store_held
 from knowledge_app.services.documents.outside_edits import SYNC
-from knowledge_app.services.documents.revisions import content_hash, revise_document
+from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
@@ -115,30 +116,19 @@ def hold_rest(change: HeldChange, accepted: str, *, flags: Sequence[str], by: By
     proposed = overlay_texts(accepted, head, change.proposed)
     if proposed == head:
         return
-    rest = HeldChange.objects.create(
-        workspace_id=change.workspace_id,
+    rest = HeldChange(
         document=document,
         run=change.run,
         base=document.head,
         ours=document.head,
         proposed=proposed,
-        proposed_hash=content_hash(proposed),
         flags=list(flags),
         reason="; ".join(flags),
         author_kind=change.author_kind,
         author_name=change.author_name,
-        created_at=by.at,
         file_restored_at=change.file_restored_at,
     )
-    record(
-        by,
-        "change.held",
-        "held_change",
-        rest.pk,
-        f"{document.name}: flagged parts of change {change.pk} are held",
-        workspace=change.workspace,
-        after_hash=rest.proposed_hash,
-    )
+    store_held(rest, f"flagged parts of change {change.pk} are held", by=by)
 
 
 @transaction.atomic

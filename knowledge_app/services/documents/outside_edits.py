@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import pinned_facts
+from knowledge_app.services.documents.change_review import pinned_facts, store_held
 from knowledge_app.services.documents.outside_edit_plan import (
     LineEdits,
     OutsideEdit,
@@ -22,7 +22,7 @@ from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.text.change_guard import check_change, pin_reasons, safe_part, safety_reasons
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, By, record
+from sessions_app.services.audit import Actor, By
 
 SYNC = Actor("sync", "the agent's file")
 LATE = Actor("sync", "the agent's file, while it was replaced")
@@ -259,30 +259,19 @@ def _hold(
     proposed = item.content if author == SYNC and not is_guarded else edit.text
     if not _is_held(document, proposed, base, is_guarded=is_guarded):
         _supersede(document, proposed, author, now, is_guarded=is_guarded)
-        change = HeldChange.objects.create(
-            workspace_id=document.workspace_id,
+        change = HeldChange(
             document=document,
             base=base,
             ours=document.head,
             proposed=proposed,
-            proposed_hash=content_hash(proposed),
             raw=item.raw if proposed == item.content else None,
             flags=list(edit.flags),
             reason="; ".join(edit.flags),
             author_kind=author.kind,
             author_name=author.name,
-            created_at=now,
             file_restored_at=now if is_guarded else None,
         )
-        record(
-            By(author, now),
-            "change.held",
-            "held_change",
-            change.pk,
-            f"{document.name}: a change of the file is held ({change.reason})",
-            workspace=document.workspace,
-            after_hash=change.proposed_hash,
-        )
+        store_held(change, f"a change of the file is held ({change.reason})", by=By(author, now))
     if is_guarded:
         _restore_file(document, item, now)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import judge
+from knowledge_app.services.documents.change_review import judge, store_held
 from knowledge_app.services.documents.revisions import StaleBase, content_hash, head_text, revise_document
 from memoryhub.lib import db_retry
 from memoryhub.lib.document_size import check_size
@@ -16,7 +16,7 @@ from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.change_guard import check_change
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.validation import clean_text
-from sessions_app.services.audit import By, record
+from sessions_app.services.audit import By
 
 MAX_FACT = 2_000  # characters
 MAX_PENDING = 50  # proposals of an author for a document
@@ -124,33 +124,20 @@ def _locked(document: MemoryDocument) -> MemoryDocument:
 def _hold(
     document: MemoryDocument, base: MemoryRevision | None, text: str, flags: Sequence[str], by: By, reason: str
 ) -> HeldChange:
-    proposed_hash = content_hash(text)
     pending = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING)
-    known = pending.filter(proposed_hash=proposed_hash).first()
+    known = pending.filter(proposed_hash=content_hash(text)).first()
     if known is not None:
         return known
     if pending.filter(author_kind=by.actor.kind, author_name=by.actor.name[:200]).count() >= MAX_PENDING:
         raise Conflict(f"{MAX_PENDING} proposals for {document.name} are pending already.", code="too_many_proposals")
-    change = HeldChange.objects.create(
-        workspace_id=document.workspace_id,
+    change = HeldChange(
         document=document,
         base=base,
         ours=base,
         proposed=text,
-        proposed_hash=proposed_hash,
         flags=list(flags),
         reason=reason,
         author_kind=by.actor.kind,
         author_name=by.actor.name[:200],
-        created_at=by.at,
     )
-    record(
-        by,
-        "change.held",
-        "held_change",
-        change.pk,
-        f"{document.name}: a change by {by.actor.name} is held for review",
-        workspace=document.workspace,
-        after_hash=proposed_hash,
-    )
-    return change
+    return store_held(change, f"a change by {by.actor.name} is held for review", by=by)
