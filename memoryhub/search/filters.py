@@ -167,8 +167,8 @@ def _leave_out_own_sessions(kind: Kind, narrowing: _Narrowing, workspaces: list[
     own = Session.objects.filter(of_own_sessions())
     if workspaces is not None:
         own = own.filter(workspace__in=workspaces)
-    if keys := list(own.values_list("pk", flat=True)):
-        narrowing.add(~Q(**{OF_SESSIONS[kind.name]: keys}))
+    if own.exists():
+        narrowing.add(~Q(**{OF_SESSIONS[kind.name]: own.values("pk")}))
 
 
 def _names_session(query: Query) -> bool:

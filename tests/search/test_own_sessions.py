@@ -1,6 +1,8 @@
 """Sessions that agents' programs started themselves are left out of searches and of automatic extraction."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memoryhub.runs import extract
@@ -27,6 +29,23 @@ def test_searches_leave_own_sessions_out_unless_the_query_names_them(atlas):
     assert texts("crane session:heartbeat", atlas) == ["The crane of heartbeat"]
     assert texts("dream", atlas, kinds=["session"]) == []
     assert texts("-crane", atlas, kinds=["entry"]) == []
+
+
+def test_many_own_sessions_make_no_longer_queries(atlas):
+    """Databases limit the number of values in a query."""
+    with CaptureQueriesContext(connection) as few:
+        texts("crane", atlas)
+    for number in range(100):
+        open_at(atlas, f"dream:{number}")
+    with CaptureQueriesContext(connection) as many:
+        found = texts("crane", atlas)
+
+    assert found == ["The crane of cli:main"]
+    assert written(many) < written(few) + 100
+
+
+def written(queries: CaptureQueriesContext) -> int:
+    return sum(len(query["sql"]) for query in queries)
 
 
 @pytest.mark.parametrize("own", [False, True])
