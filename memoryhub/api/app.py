@@ -20,7 +20,7 @@ from memoryhub.agents.hub_url import hub_address
 from memoryhub.api import conversations, knowledge, memory, queries
 from memoryhub.api.auth import JsonParser, NeedsScope, agent_endpoint, caller_of, idempotent
 from memoryhub.api.docs_page import grouped_operations
-from memoryhub.api.openapi import complete_description
+from memoryhub.api.openapi import ERRORS, complete_description
 from memoryhub.api.problems import add_handlers, error_problem, problem
 from memoryhub.lib.errors import MemoryHubError
 
@@ -80,7 +80,11 @@ def docs(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "agents/api_docs.html",
-        {"groups": grouped_operations(schema()), "base": f"{hub_address(request, settings.MEMORYHUB_URL)}/api/v1"},
+        {
+            "base": f"{hub_address(request, settings.MEMORYHUB_URL)}/api/v1",
+            "errors": ERRORS,
+            "groups": grouped_operations(schema()),
+        },
     )
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from memoryhub.api.openapi import operations
+from memoryhub.api.openapi import ERRORS, operations
 
 EXAMPLES = {  # values for the example commands
     "key": "cli:main",
@@ -32,7 +32,7 @@ class FieldPart:
 
 @dataclass(frozen=True)
 class OperationPart:
-    """An operation as the page shows it. ``example`` is a shell command."""
+    """An operation as the page shows it. ``errors`` are statuses, ``example`` is a shell command."""
 
     anchor: str
     method: str
@@ -42,6 +42,7 @@ class OperationPart:
     scope: str
     fields: list[FieldPart]
     answers: list[tuple[str, str, str]]
+    errors: list[str]
     example: str
 
 
@@ -61,6 +62,7 @@ def _operation(schema: dict[str, Any], address: str, method: str, operation: dic
     answers = [
         (status, one.get("description", ""), _answer_type(schema, one))
         for status, one in operation["responses"].items()
+        if status not in ERRORS
     ]
     return OperationPart(
         anchor=operation["operationId"].replace("_", "-"),
@@ -71,6 +73,7 @@ def _operation(schema: dict[str, Any], address: str, method: str, operation: dic
         scope=operation.get("x-scope", ""),
         fields=fields,
         answers=answers,
+        errors=[status for status in operation["responses"] if status in ERRORS],
         example=_example(address, method, operation, _resolved(schema, body)),
     )
 

@@ -25,6 +25,7 @@ OF_WRITING_DOCUMENTS = {
     "412": "The document has changed since that revision",
     "428": "If-Match is missing",
 }
+ERRORS = dict(sorted((ALWAYS | WITH_BODY | NOT_FOUND | OF_WRITING_DOCUMENTS).items()))
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",

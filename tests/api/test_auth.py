@@ -187,6 +187,7 @@ def test_the_openapi_document_requires_a_login_or_token(workspace, client, admin
     assert caller(token)("GET", "/openapi.json").json()["openapi"] == "3.1.0"
     page = admin_client.get("/api/v1/docs/").content.decode()
     assert "/api/v1/entries" in page
+    assert page.count("The token lacks the scope") == 1  # errors are explained once, operations link to them
     assert client.get("/api/v1/docs/").status_code == 302
 
 
