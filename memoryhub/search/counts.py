@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from memoryhub.lib.search.matching import MAX_COUNTED, SearchTooSlow, TermCount, count_terms, estimate, time_limit
 from memoryhub.lib.search.query import MAX_TERMS, Query, Term
-from memoryhub.lib.search.tokenizing import STOP_WORDS, character_pairs, is_paired
+from memoryhub.lib.search.tokenizing import STOP_WORDS, is_emoji, word_parts
 from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
 
 MILLISECONDS = 100  # for counting alone
@@ -102,6 +102,6 @@ def _kind_query(filtered: FilteredKind, terms: Sequence[Term], counted: Sequence
 
 
 def _parts(term: Term) -> list[Term]:
-    """Split a term into words, and words of unspaced scripts into character pairs."""
-    written = [part for word in term.words for part in (character_pairs(word) if is_paired(word) else [word])]
-    return [Term((part,)) for part in written if part not in STOP_WORDS and len(part) > 1]
+    """Split a term into words, words of paired scripts into character pairs, and runs of emoji into emoji."""
+    written = [part for word in term.words for part in word_parts(word)]
+    return [Term((part,)) for part in written if part not in STOP_WORDS and (len(part) > 1 or is_emoji(part))]

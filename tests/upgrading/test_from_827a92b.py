@@ -208,6 +208,7 @@ def test_nothing_is_broken_after_the_upgrade(upgraded):
 def test_search_works_after_the_upgrade(upgraded):
     assert all(not one["faults"] for one in upgraded.ask("rebuild_search", "--check")["indexes"])
     assert upgraded.ask("search", "deploy", "--workspace", "atlas")["results"]
+    assert len(upgraded.ask("search", "👍")["results"]) > 0
 
     upgraded.run("knowledge", "add", "atlas", "--content", "Orchids bloom in May", "--category", "learned_fact")
     assert len(upgraded.ask("search", "orchids", "--workspace", "atlas")["results"]) == 1

@@ -1,7 +1,7 @@
 """Find the terms of a query in a text.
 
 Texts aren't tokenised: only the places where the prefix of a word occurs are examined, which is fast in long texts.
-Words match by stem, also inside camelCase; words in paired scripts match anywhere in a run.
+Words match by stem, also inside camelCase; words in paired scripts and emoji match anywhere in a run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memoryhub.lib.search.tokenizing import PAIRED, fold, is_paired, stem
+from memoryhub.lib.search.tokenizing import PAIRED, fold, fold_keeping_case, is_emoji, is_paired, stem
 
 MAX_OCCURRENCES = 100  # of one word in one text; further ones are ignored
 MAX_WORD = 100  # characters of a word in a text that are compared
@@ -46,7 +46,8 @@ def find_hits(terms: Sequence[WeightedTerm], text: str) -> list[list[Span]]:
 
 def find_folded_hits(terms: Sequence[WeightedTerm], folded: str, text: str) -> list[list[Span]]:
     """Return the spans of each term in a text that is folded already; ``text`` is the original, for camelCase."""
-    cased = text if len(text) == len(folded) else folded
+    cased = text if len(text) == len(folded) else fold_keeping_case(text)
+    cased = cased if len(cased) == len(folded) else folded
     return [_term_hits(term, folded, cased) for term in terms]
 
 
@@ -80,7 +81,7 @@ def _word_hits(word: str, folded: str, cased: str, *, is_prefix: bool) -> list[S
     if prefix not in folded:
         return []
     starts = _occurrences(prefix, folded)
-    if is_paired(word):
+    if is_paired(word) or is_emoji(word):
         return [(start, start + len(word)) for start in starts]
     ends = ((start, _word_end(word, folded, cased, start, is_prefix=is_prefix)) for start in starts)
     return [(start, end) for start, end in ends if end]
@@ -89,7 +90,7 @@ def _word_hits(word: str, folded: str, cased: str, *, is_prefix: bool) -> list[S
 @lru_cache(maxsize=10_000)
 def _common_prefix(word: str, *, is_prefix: bool) -> str:
     """Return the prefix that all words with the same stem share: Porter turns y into i, and adds e or le."""
-    if is_prefix or is_paired(word):
+    if is_prefix or is_paired(word) or is_emoji(word):
         return word
     stemmed = stem(word)
     return stemmed[:-1] if len(stemmed) > 1 and stemmed[-1] in "iel" else stemmed

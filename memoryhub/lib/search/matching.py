@@ -21,7 +21,7 @@ from memoryhub.lib.search.indexes import index_name
 from memoryhub.lib.search.postgres_index import COLUMN, CONFIGURATION
 from memoryhub.lib.search.query import Term
 from memoryhub.lib.search.sqlite_index import WEIGHTS
-from memoryhub.lib.search.tokenizing import character_pairs, is_paired
+from memoryhub.lib.search.tokenizing import index_words, is_emoji, is_paired
 
 CANDIDATES = 150  # rows per table that the database ranks first
 MAX_COMPARED = 5_000  # matching rows from which PostgreSQL selects them
@@ -117,7 +117,7 @@ def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: in
     expression, params = _tsquery(query)
     extra, extra_params = only or ("", [])
     terms = {term for group in query.groups for term in group}
-    words = " ".join(sorted({word for term in terms for text in term.words for word in _index_words(text)}))
+    words = " ".join(sorted({word for term in terms for text in term.words for word in index_words(text)}))
     sql = f"""
         WITH matches AS MATERIALIZED (
             SELECT e.id, e.{COLUMN} FROM {query.table} e WHERE e.{COLUMN} @@ ({expression})
@@ -221,11 +221,6 @@ def _sqlite_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> It
         raw.set_progress_handler(None, 0)
 
 
-def _index_words(word: str) -> list[str]:
-    """Return the words that the indexes contain for a word: its character pairs if its script is paired."""
-    return character_pairs(word) if is_paired(word) else [word]
-
-
 def _fts_match(query: IndexQuery) -> str:
     scope = [" OR ".join(f'"z{letter}{key}"' for key in keys or (NOWHERE,)) for letter, keys in query.scope.items()]
     scope += [" OR ".join(f'"zk{kind.replace("_", "")}"' for kind in query.kinds)] if query.kinds else []
@@ -245,14 +240,14 @@ def _fts_term(term: Term) -> str:
 
 
 def _phrases(term: Term) -> list[list[str]]:
-    """Split a term into phrases: the index doesn't keep paired scripts next to other words."""
+    """Split a term into phrases: the index doesn't keep paired scripts and emoji next to other words."""
     phrases: list[list[str]] = []
     was_paired: bool | None = None
     for word in term.words:
-        paired = is_paired(word)
+        paired = is_paired(word) or is_emoji(word)
         if paired or was_paired is not False:
             phrases.append([])
-        phrases[-1] += _index_words(word)
+        phrases[-1] += index_words(word)
         was_paired = paired
     return phrases
 

@@ -34,7 +34,9 @@ class CreateSearchFunctions(Operation):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        self._execute(schema_editor, [*postgres_index.REMOVED, *postgres_index.FUNCTIONS])
+        self._execute(
+            schema_editor, [*postgres_index.REMOVED, *postgres_index.TEXT_SEARCH, *postgres_index.FUNCTIONS]
+        )
 
     def database_backwards(
         self,
@@ -52,6 +54,34 @@ class CreateSearchFunctions(Operation):
 
     def describe(self) -> str:
         return "Create the functions for search indexes"
+
+
+class ReplaceSearchFunctions(CreateSearchFunctions):
+    """Replace the functions with the current ones; RebuildSearchIndex must follow for each index.
+
+    Backwards, nothing happens: the new functions also serve older indexes.
+    """
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        self._execute(schema_editor, postgres_index.FUNCTIONS)
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        """Do nothing."""
+
+    def describe(self) -> str:
+        return "Replace the functions for search indexes"
 
 
 class CreateSearchIndex(Operation):
@@ -121,6 +151,22 @@ class CreateSearchIndex(Operation):
 
     def describe(self) -> str:
         return f"Index {self.index.table} for search"
+
+
+class RebuildSearchIndex(CreateSearchIndex):
+    """Create a search index again after a change to what indexes contain; backwards, the new one stays."""
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        """Do nothing."""
+
+    def describe(self) -> str:
+        return f"Rebuild the search index of {self.index.table}"
 
 
 class DropSearchIndex(CreateSearchIndex):

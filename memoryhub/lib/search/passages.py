@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memoryhub.lib.search.hits import Span, WeightedTerm, find_folded_hits
-from memoryhub.lib.search.tokenizing import fold
+from memoryhub.lib.search.tokenizing import INVISIBLE, fold
 
 LENGTH = 240  # characters
 MAX_SEARCHED = 200_000  # characters searched for hits
@@ -24,6 +24,7 @@ _SHARE_BEFORE = 0.3  # share of the context shown before the hits
 _BOUNDARY_CHARS = 24  # how far a cut may move to a word boundary
 _SPACE = re.compile(r"\s")
 _ZERO_WIDTH_JOINER = "\u200d"
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,10 @@ def _character_end(text: str, position: int) -> int:
 
 
 def _is_combining(sign: str) -> bool:
-    """Return whether a character combines with the previous one: marks, joiners, vowels of decomposed Hangul."""
-    if sign < "\u0300":
+    """Return whether a character belongs to the previous one: marks, invisible ones, vowels of decomposed Hangul."""
+    if sign < "\u00ad":
         return False
-    return unicodedata.category(sign)[0] == "M" or sign == _ZERO_WIDTH_JOINER or "\u1160" <= sign <= "\u11ff"
+    return unicodedata.category(sign)[0] == "M" or bool(_INVISIBLE.match(sign)) or "\u1160" <= sign <= "\u11ff"
 
 
 def _best_window(hits: Sequence[tuple[int, int, int]], terms: Sequence[WeightedTerm], length: int) -> Span:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 from memoryhub.lib.search.indexes import INDEXED_CHARS, PAIRED_CHARS, Index, index_name
-from memoryhub.lib.search.tokenizing import MARKS, PAIRED
+from memoryhub.lib.search.tokenizing import EMOJI, EMOJI_PREFIX, INVISIBLE, MARKS, PAIRED
 
 COLUMN = "words"
 CONFIGURATION = "memoryhub"
@@ -21,25 +21,29 @@ SEPARATORS = (  # characters that aren't letters, digits or marks
 )
 # Vowel signs of Indic scripts separate words for SQLite's tokenizer and Python's re, but not for PostgreSQL.
 SIGNS = "".join(chr(sign) for sign in range(0x900, 0xE00) if unicodedata.category(chr(sign))[0] == "M")
-_BARE = f"normalize(regexp_replace(lower(normalize($1, NFKD)), '[{MARKS}]', '', 'g'), NFC)"
-FUNCTIONS = [
+_BARE = f"normalize(regexp_replace(lower(normalize($1, NFKD)), '[{MARKS}{INVISIBLE}]', '', 'g'), NFC)"
+_BARE = f"replace(replace(translate({_BARE}, 'ς', 'σ'), 'ß', 'ss'), 'ẞ', 'ss')"
+TEXT_SEARCH = [
     "CREATE TEXT SEARCH DICTIONARY memoryhub_porter (TEMPLATE = snowball, LANGUAGE = porter)",
     "CREATE TEXT SEARCH CONFIGURATION memoryhub (COPY = simple)",
     "ALTER TEXT SEARCH CONFIGURATION memoryhub ALTER MAPPING FOR asciiword, hword_asciipart WITH memoryhub_porter",
-    f"""CREATE FUNCTION memoryhub_folded(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+]
+FUNCTIONS = [
+    f"""CREATE OR REPLACE FUNCTION memoryhub_folded(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT regexp_replace({_BARE}, '[{SEPARATORS}{SIGNS}]+', ' ', 'g') $$""",
-    """CREATE FUNCTION memoryhub_camel(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    """CREATE OR REPLACE FUNCTION memoryhub_camel(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT CASE WHEN $1 ~ '[a-z][A-Z]' THEN (
             SELECT lower(string_agg(regexp_replace(found[1], '([a-z])([A-Z])', '\\1 \\2', 'g'), ' '))
             FROM regexp_matches($1, '[A-Za-z]*[a-z][A-Z][A-Za-z]*', 'g') found) ELSE '' END $$""",
-    f"""CREATE FUNCTION memoryhub_pairs(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-        SELECT CASE WHEN $1 ~ '[{PAIRED}]' THEN (
-            SELECT string_agg(one || CASE WHEN next ~ '[{PAIRED}]' THEN next ELSE '' END, ' ' ORDER BY n)
+    f"""CREATE OR REPLACE FUNCTION memoryhub_pairs(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT CASE WHEN $1 ~ '[{PAIRED}{EMOJI}]' THEN (
+            SELECT string_agg(CASE WHEN one ~ '[{EMOJI}]' THEN '{EMOJI_PREFIX}' || ascii(one)
+                WHEN next ~ '[{PAIRED}]' THEN one || next ELSE one END, ' ' ORDER BY n)
             FROM (SELECT one, n, coalesce(lead(one) OVER (ORDER BY n), '') AS next
                   FROM regexp_split_to_table(left({_BARE}, {PAIRED_CHARS}), '')
                   WITH ORDINALITY AS split(one, n)) neighbours
-            WHERE one ~ '[{PAIRED}]') ELSE '' END $$""",
-    """CREATE FUNCTION memoryhub_day(timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+            WHERE one ~ '[{PAIRED}{EMOJI}]') ELSE '' END $$""",
+    """CREATE OR REPLACE FUNCTION memoryhub_day(timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT CASE WHEN $1 IS NULL THEN '' ELSE concat_ws(' ', d, (ARRAY['january', 'february', 'march', 'april',
             'may', 'june', 'july', 'august', 'september', 'october', 'november', 'december'])[m], y,
             (ARRAY['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'])[w + 1],

@@ -26,7 +26,7 @@ from memoryhub.lib.search.query_tokens import (
     token_core,
     tokenize,
 )
-from memoryhub.lib.search.tokenizing import STOP_WORDS, fold, is_paired, split_words
+from memoryhub.lib.search.tokenizing import STOP_WORDS, fold, is_emoji, is_paired, split_words
 
 MAX_TERMS = 12
 MIN_PREFIX = 3  # letters of a partial word that is searched as a prefix
@@ -201,7 +201,7 @@ def _note_typo(token: Token, notes: list[str]) -> None:
 def _extract_terms(
     tokens: Sequence[Token], notes: list[str], partial_token: Token | None
 ) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ...]]:
-    """Return the optional terms, without stop words if there are other words, and the required groups."""
+    """Return the optional terms, without stop words and emoji if there are other words, and the required groups."""
     operators = ["", *(_operator_at(tokens, index) for index in range(len(tokens))), ""]  # padded at both ends
     plain: list[Term] = []
     required: list[tuple[Term, ...]] = []
@@ -222,6 +222,7 @@ def _extract_terms(
             notes.append(str(_LONE_OR))
     in_groups = {term.words for group in required for term in group}
     content_terms = [term for term in plain if not _is_stop(term) and term.words not in in_groups]
+    content_terms = [term for term in content_terms if not is_emoji(term.words[0])] or content_terms
     if not content_terms and any(token.field or token.is_excluded for token in tokens):
         plain = [term for term in plain if term.words not in _OPERATORS]  # kind:a OR kind:b contains no words
     return _unique_terms(content_terms if content_terms or required else plain), _unique_groups(required)

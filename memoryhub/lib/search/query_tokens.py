@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from memoryhub.lib.search.fields import ALIASES
-from memoryhub.lib.search.tokenizing import PAIRED, fold
+from memoryhub.lib.search.tokenizing import PAIRED, fold, is_emoji
 
 MAX_CHARS = 512
 _INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # zero-width and bidi control characters
@@ -70,9 +70,13 @@ def _token(match: re.Match[str]) -> Token:
 
 
 def token_core(token: str) -> str:
-    """Return a token folded, without surrounding punctuation and without contractions such as 's and 'll."""
+    """Return a token folded, without surrounding punctuation and without contractions such as 's and 'll.
+
+    Emoji count as punctuation unless the token has nothing else.
+    """
     folded = fold(token)
     inner = [i for i, letter in enumerate(folded) if letter.isalnum() or unicodedata.category(letter)[0] == "M"]
+    inner = inner or [i for i, letter in enumerate(folded) if is_emoji(letter)]
     core = folded[inner[0] : inner[-1] + 1] if inner else ""
     shortened = _SHORTENED.fullmatch(core)
     return shortened[1] if shortened else core

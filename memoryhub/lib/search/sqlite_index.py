@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import string
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from memoryhub.lib.search.indexes import (
     GUARD_TABLE,
@@ -19,12 +19,16 @@ from memoryhub.lib.search.indexes import (
     source_name,
     trigger_names,
 )
+from memoryhub.lib.search.tokenizing import EMOJI_PREFIX, EMOJI_RANGES, INVISIBLE_RANGES
 
 WEIGHTS = "1.0, 0.5, 1.0, 0.0"  # of the columns, for bm25()
 COLUMNS = "content, parts, meta, scope"
 FIRST_PAIRED = 0x590  # Hebrew; pairs of other characters above it do no harm
-GREEK = "ΆΈΉΊΌΎΏΐΪΫάέήίΰϊϋόύώ"
-CYRILLIC = "ЀЁЃЇЌЍЎЙйѐёѓїќѝў"
+# Characters that tokenizing.fold() replaces or removes, and that the tokenizer keeps or splits words at.
+ACCENTED = "ΆΈΉΊΌΎΏΐΪΫάέήίΰϊϋόύώ" + "ЀЁЃЇЌЍЎЙйѐёѓїќѝў"
+LIGATURES = {"ß": "ss", "ẞ": "SS", "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+INVISIBLE = "".join(chr(code) for first, last in INVISIBLE_RANGES for code in range(first, last + 1))
+STEP = 10  # characters replaced by one expression
 ARABIC_MARKS = (0x640, *range(0x64B, 0x653), 0x670)
 MONTHS = (
     "January  February March    April    May      June     July     August   SeptemberOctober  November December "
@@ -102,19 +106,23 @@ def _source(index: Index, rows: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return the SQL expression for a text without the Greek and Cyrillic accents that the tokenizer keeps.
-
-    In two steps, because SQLite limits the depth of nested calls.
-    """
+    """Return the SQL expression for a text with the characters folded that the tokenizer doesn't fold."""
+    bases = {letter: unicodedata.normalize("NFD", letter)[0] for letter in ACCENTED}
+    folded = bases | LIGATURES | dict.fromkeys(INVISIBLE, "")
     is_plain = f"length({text}) = length(CAST({text} AS BLOB))"
-    bare = f"(SELECT {_stripped('bare', CYRILLIC)} FROM (SELECT {_stripped(text, GREEK)} AS bare))"
-    return f"CASE WHEN {is_plain} THEN {text} WHEN {text} GLOB '*[{GREEK}{CYRILLIC}]*' THEN {bare} ELSE {text} END"
+    return f"CASE WHEN {is_plain} THEN {text} ELSE {_replaced(text, folded)} END"
 
 
-def _stripped(text: str, letters: str) -> str:
-    for letter in letters:
-        text = f"replace({text}, '{letter}', '{unicodedata.normalize('NFD', letter)[0]}')"
-    return text
+def _replaced(text: str, replacements: Mapping[str, str]) -> str:
+    """Return the SQL expression that replaces characters, in steps because SQLite limits the depth of calls."""
+    items = list(replacements.items())
+    steps = [f"step0(text) AS (SELECT {text})"]
+    for number, first in enumerate(range(0, len(items), STEP)):
+        replaced = "text"
+        for old, new in items[first : first + STEP]:
+            replaced = f"replace({replaced}, '{old}', '{new}')"
+        steps.append(f"step{number + 1}(text) AS (SELECT {replaced} FROM step{number})")
+    return f"(WITH {', '.join(steps)} SELECT text FROM step{len(steps) - 1})"
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -150,17 +158,19 @@ def _parts(text: str) -> str:
 
 
 def _pairs(text: str) -> str:
-    """Return the SQL expression for all pairs of adjacent characters, in chunks of 128 so that its time is linear."""
-    bare = text
-    for mark in ARABIC_MARKS:
-        bare = f"replace({bare}, char({mark}), '')"
+    """Return the SQL expression for all pairs of adjacent characters and the words of emoji.
+
+    In chunks of 128, so that its time is linear.
+    """
+    bare = _replaced(text, dict.fromkeys([*map(chr, ARABIC_MARKS), *INVISIBLE], ""))
+    code = "unicode(substr(piece, n, 1))"
+    is_emoji = " OR ".join(f"{code} BETWEEN {first} AND {last}" for first, last in EMOJI_RANGES)
     return f"""' ' || (
-        WITH RECURSIVE whole(bare) AS MATERIALIZED (SELECT substr({bare}, 1, {PAIRED_CHARS})),
-        chunk(start, piece) AS (
-            SELECT 1, substr(bare, 1, 129) FROM whole
-            UNION ALL SELECT start + 128, substr(bare, start + 128, 129) FROM chunk, whole
-            WHERE start + 128 <= length(bare)),
+        WITH RECURSIVE chunk(piece, rest) AS (
+            SELECT '', substr({bare}, 1, {PAIRED_CHARS})
+            UNION ALL SELECT substr(rest, 1, 129), substr(rest, 129) FROM chunk WHERE rest <> ''),
         place(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM place WHERE n < 128)
         SELECT coalesce(group_concat(
-            substr(piece, n, 1 + (unicode(substr(piece, n + 1, 1)) >= {FIRST_PAIRED})), ' '), '')
-        FROM chunk, place WHERE n <= length(piece) AND unicode(substr(piece, n, 1)) >= {FIRST_PAIRED})"""
+            CASE WHEN {is_emoji} THEN '{EMOJI_PREFIX}' || {code}
+            ELSE substr(piece, n, 1 + (unicode(substr(piece, n + 1, 1)) >= {FIRST_PAIRED})) END, ' '), '')
+        FROM chunk, place WHERE n <= length(piece) AND {code} >= {FIRST_PAIRED})"""
