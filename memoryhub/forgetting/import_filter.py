@@ -194,7 +194,7 @@ def _redacted(item: Item, rules: ImportRules) -> Item:
 
 def _of_source(entry: HistoryRecord, rules: ImportRules) -> HistoryRecord:
     gone = rules.is_source(entry.file) or rules.is_source(entry.session_key)
-    return replace(entry, content=MARK) if gone else entry
+    return replace(entry, content=MARK, session_key="") if gone else entry
 
 
 def _unmentioned(words: Iterable[str], rules: ImportRules) -> list[str]:

@@ -64,8 +64,7 @@ class _ParserHooks:
 
     def unique_keys(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
-        if len(result) < len(pairs):
-            self.repairs.append(DUPLICATE_KEY)
+        self.repairs += [DUPLICATE_KEY] * (len(pairs) - len(result))
         return result
 
 

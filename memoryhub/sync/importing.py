@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.documents import EMPTY
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -113,7 +115,8 @@ def import_workspace(
         zone = ZoneInfo(settings.TIME_ZONE)
         done = 0
         try:
-            for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
+            for read in read_folder(folder, found, zone=zone, only=only):
+                done += not read.is_foreign
                 result.tally.include(import_source_file(workspace, read, by.at, dry_run=dry_run))
                 progress(done, max(file_count, done), read.path)
             if done < file_count:  # some files held no memory
@@ -233,7 +236,7 @@ def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, d
 
 def _import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
     if _was_always_empty(workspace, read):  # such as the journal of a new nanobot
-        read = replace(read, problems=[], is_empty=False)
+        read = replace(read, problems=[each for each in read.problems if each.what != EMPTY], is_empty=False)
     if dry_run:
         allowed = without_forgotten(workspace, read)
         tally = ImportCounts(problems=list(allowed.problems))
@@ -242,9 +245,11 @@ def _import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, 
     with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing can be forgotten at the same time
         allowed, shown = without_forgotten(workspace, read), shown_path(workspace, read)
+        known: Counter[str] = Counter()
         if _is_unchanged_since_write(workspace, read):
+            known["knowledge"] += len(allowed.items)
             allowed = replace(allowed, items=[])
-        tally = ImportCounts(problems=list(allowed.problems))
+        tally = ImportCounts(unchanged=known, problems=list(allowed.problems))
         source = _import_items(workspace, allowed, tally, now, dry_run=False)
         tally.problems = [
             replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems

@@ -43,7 +43,7 @@ def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[i
         row: dict[str, Any] = {"cursor": cursor, "timestamp": time, "content": entry.content}
         if entry.session_key:
             row["session_key"] = entry.session_key
-        row |= {name: value for name, value in entry.extra.items() if name not in row}
+        row |= {name: value for name, value in entry.extra.items() if name != "cursor" and not row.get(name)}
         last[:] = [cursor]
         yield json.dumps(row, ensure_ascii=False) + "\n"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memoryhub.lib.layouts.hub import MANIFEST
+from memoryhub.sync.exporting import export_workspace
 from memoryhub.sync.importing import import_workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, raises_code
@@ -67,3 +68,35 @@ def test_rows_and_documents_that_an_export_has_too_many_of_are_reported(tmp_path
     put(folder, "documents/NOTES.md", "- note\n")
 
     assert sorted(problems(folder)) == ["has a more than once", "is not a document that MemoryHub knows"]
+
+
+def test_files_that_no_reader_reads_are_reported_unless_hidden_or_temporary(tmp_path):
+    folder = put(tmp_path / "agent", "memory/MEMORY.md", "- a fact\n")
+    for name in ("memory/2026-03-01.md", "sessions/notes.txt", "memory/.cursor", "memory/MEMORY.md.tmp", "README.md"):
+        put(folder, name, "{}")
+
+    reported = {
+        (problem.file, problem.what, problem.outcome)
+        for problem in import_workspace(folder, by=By(PERSON, NOW)).tally.problems
+    }
+
+    unread = ("is not a file that MemoryHub reads", "ignored")
+    assert reported == {("memory/2026-03-01.md", *unread), ("sessions/notes.txt", *unread)}
+
+
+def test_an_entry_keeps_the_session_that_the_hub_does_not_know(tmp_path):
+    line = '{"cursor": 1, "timestamp": "2026-03-01 12:00", "content": "x", "session_key": "cli:gone"}\n'
+    folder = put(tmp_path / "agent", "memory/history.jsonl", line)
+    workspace = import_workspace(folder, by=By(PERSON, NOW)).workspace
+
+    export_workspace(workspace, tmp_path / "out", by=By(PERSON, NOW))
+
+    assert (tmp_path / "out/workspace/memory/history.jsonl").read_text() == line
+
+
+def test_one_of_two_entries_that_say_the_same_as_a_known_one_is_reported(tmp_path):
+    folder = put(tmp_path / "agent", "memory/knowledge.json", {"version": 1, "entries": [KNOWLEDGE]})
+    import_workspace(folder, by=By(PERSON, NOW))
+    put(folder, "memory/knowledge.json", {"version": 1, "entries": [KNOWLEDGE | {"id": name} for name in "ab"]})
+
+    assert problems(folder) == ["the entry b says the same as an earlier one"]

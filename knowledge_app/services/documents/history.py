@@ -18,8 +18,9 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
 from memoryhub.lib.validation import clean_text
-from sessions_app.models import Run, Session, Workspace
+from sessions_app.models import DeletedSession, Run, Session, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.lifecycle import forgotten_key
 
 
 def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> ImportCounts:
@@ -89,6 +90,7 @@ def append_history(
     first = 0 if last is None else last + 1
     keys = {entry.session_key for entry in records if entry.session_key}
     sessions = dict(Session.objects.filter(workspace=workspace, key__in=keys).values_list("key", "pk"))
+    unknown = _never_deleted(workspace, keys - sessions.keys())
     return HistoryEntry.objects.bulk_create(
         [
             HistoryEntry(
@@ -103,13 +105,20 @@ def append_history(
                 source=entry.file,
                 source_hash=text_hash(entry.content),
                 is_archived=entry.is_archived,
-                extra=entry.extra,
+                extra=entry.extra | ({"session_key": entry.session_key} if entry.session_key in unknown else {}),
                 recorded_at=now,
             )
             for position, entry in enumerate(records, first)
         ],
         batch_size=500,
     )
+
+
+def _never_deleted(workspace: Workspace, keys: Collection[str]) -> Collection[str]:
+    """Return the keys of sessions that the hub doesn't have, without those that were deleted from it."""
+    tombstones = DeletedSession.objects.filter(workspace=workspace)
+    deleted = set(tombstones.values_list("key", flat=True)) if keys else set()
+    return [key for key in keys if not deleted & {key, forgotten_key(workspace, key)}]
 
 
 @db_retry.retried

@@ -60,8 +60,15 @@ def import_knowledge(
     """
     by_identity = _identities(workspace)
     known = set(_stored_rows(KNOWLEDGE, workspace))
-    values = {
-        _known_id(record, known, by_identity): {
+    values: dict[str, Values] = {}
+    problems: list[Problem] = []
+    for record in records:
+        name = _known_id(record, known, by_identity)
+        if name in values:
+            what = f"the entry {record.content_id[:40]} says the same as an earlier one"
+            problems.append(Problem(path, None, what, "skipped", "rejected", record.content.encode()[:2000]))
+            continue
+        values[name] = {
             "category": record.category,
             "content": record.content,
             "source": record.source,
@@ -71,9 +78,9 @@ def import_knowledge(
             "accessed_at": record.accessed_at,
             "extra": record.extra,
         }
-        for record in records
-    }
-    return _import_rows(KNOWLEDGE, workspace, values, path=path, now=now, dry_run=dry_run)
+    tally = _import_rows(KNOWLEDGE, workspace, values, path=path, now=now, dry_run=dry_run)
+    tally.problems += problems
+    return tally
 
 
 def _identities(workspace: Workspace) -> dict[str, str]:
@@ -141,7 +148,7 @@ def import_observations(
         if record.is_partial and known_uid:
             values[known_uid] = {}
             continue
-        completes = not record.is_partial and len(known_uid) == UID_PREFIX
+        completes = not record.is_partial and len(known_uid) == UID_PREFIX and known_uid not in values
         fields: Values = {
             "category": record.category,
             "content": record.content,

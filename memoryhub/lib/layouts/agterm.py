@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
+from memoryhub.lib.layouts.entries import INVALID_TIME
 from memoryhub.lib.layouts.json_file import open_json
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
+    REPAIRED,
     DetectedLayout,
     EntryKind,
     EntryRecord,
@@ -119,19 +121,27 @@ def _entry(
         what = f"entries[{index}] refers to the summary {brief(summary_id)}, which is not in the file"
         problems.append(Problem(path, None, what, "the entry stays in the context", "repaired"))
         extra["summaryId"], summary_id = summary_id, None
-    for name in ("id", "role", "timestamp", "tokenCount"):
-        if name in row and not _is_valid(name, row[name]):
-            extra[name] = row[name]
+    text = row.get("timestamp")
+    occurred_at = read_time(text, zone)
+    odd = [
+        name for name in ("id", "role", "timestamp", "tokenCount") if name in row and not _is_valid(name, row[name])
+    ]
+    extra |= {name: row[name] for name in odd}
+    if isinstance(text, str) and text and occurred_at is None:
+        excerpt = json_text(row).encode()[:2000]
+        problems.append(Problem(path, None, INVALID_TIME, REPAIRED, "repaired", excerpt))
+    if named := [name for name in odd if row.get(name) is not None]:
+        what = f"entries[{index}]: {' and '.join(named)} can't be used"
+        problems.append(Problem(path, None, what, "kept as they are", "noted"))
     metadata = row.get("metadata")
     author = metadata.get("author") if isinstance(metadata, dict) else None
-    text = row.get("timestamp")
     return EntryRecord(
         kind=row["type"],
         role=row["role"] if _is_valid("role", row.get("role")) else "system",
         content=row["content"],
         source_hash=_identity(row),
         name=author if isinstance(author, str) else "",
-        occurred_at=read_time(text, zone),
+        occurred_at=occurred_at,
         occurred_at_text=text if isinstance(text, str) else "",
         token_count=row["tokenCount"] if _is_valid("tokenCount", row.get("tokenCount")) else None,
         source_id=row["id"] if _is_valid("id", row.get("id")) else "",
@@ -162,7 +172,25 @@ def _summaries(path: str, rows: list[Any], zone: tzinfo, problems: list[Problem]
             problems.append(Problem(path, None, what, "skipped", "rejected", json_text(row).encode()[:2000]))
             continue
         records[row["id"]] = _summary(row, zone)
+        if odd := _odd_fields(row, records[row["id"]]):
+            what = f"summaries[{index}]: {' and '.join(odd)} can't be used"
+            problems.append(Problem(path, None, what, "imported without", "repaired"))
     return list(records.values())
+
+
+def _odd_fields(row: dict[str, Any], record: SummaryRecord) -> list[str]:
+    """Return the names of a summary's fields that its record doesn't have, because their values are invalid."""
+    ids, span = row.get("originalEntryIds", []), row.get("timeRange", {})
+    found = {
+        "originalEntryIds": ids == record.entry_source_ids,
+        "tokenCount": row.get("tokenCount") == record.token_count,
+        "originalTokenCount": row.get("originalTokenCount") == record.original_token_count,
+        "createdAt": row.get("createdAt") is None or record.created_at is not None,
+        "timeRange": isinstance(span, dict)
+        and (span.get("start") is None or record.starts_at is not None)
+        and (span.get("end") is None or record.ends_at is not None),
+    }
+    return [name for name, is_used in found.items() if not is_used and row.get(name) is not None]
 
 
 def _summary(row: dict[str, Any], zone: tzinfo) -> SummaryRecord:

@@ -23,6 +23,7 @@ _DOTTED = re.compile(r"\n \.$", re.MULTILINE)
 _INDENTED_START = re.compile(r"\A (?= *\[\d{4}-\d\d-\d\d)")
 _BLANK = re.compile(r"\n[^\S\n]*(?=\n)")
 EXCERPT_BYTES = 2000
+EMPTY = "is empty"
 
 
 def unreadable_file(path: str, kind: FileKind, error: UnreadableFile) -> FileRead:
@@ -34,7 +35,7 @@ def unreadable_file(path: str, kind: FileKind, error: UnreadableFile) -> FileRea
 
 def empty_file(path: str, kind: FileKind, info: FileInfo) -> FileRead:
     """Return the FileRead of an unexpectedly empty file."""
-    problem = Problem(path, None, "is empty", "the hub keeps its rows", "held")
+    problem = Problem(path, None, EMPTY, "the hub keeps its rows", "held")
     return FileRead(path, kind, info, problems=[problem], is_empty=True)
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.validation import canonical_json, json_text
+from memoryhub.lib.validation import BadJSON, canonical_json, json_text
 
 MAX_ID_LENGTH = 512
 ROLE_LENGTH = 32
+INVALID_TIME = "the timestamp is invalid; its text is kept"
 KNOWN = ("role", "content", "tool_calls", "tool_call_id", "name", "timestamp")
 
 
@@ -21,6 +22,15 @@ class NoEntry(Invalid):
     """An invalid record; the message says why."""
 
     code = "no_entry"
+
+
+def rejection_reason(error: UnicodeDecodeError | BadJSON | NoEntry) -> str:
+    """Return why a line was rejected."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1} of the line is not UTF-8"
+    if isinstance(error, BadJSON):
+        return f"column {error.column}: {error.message}"
+    return f"the record {error.message}"
 
 
 def read_message(raw: Any, zone: tzinfo) -> tuple[EntryRecord, list[str]]:
@@ -147,7 +157,7 @@ def _time(
         return None, ""
     occurred_at = read_time(text, zone)
     if occurred_at is None:
-        repairs.append("the timestamp is invalid; its text is kept")
+        repairs.append(INVALID_TIME)
     if not isinstance(text, str):
         extra["timestamp"] = text
     return occurred_at, text if isinstance(text, str) else json_text(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, tzinfo
 from typing import Any
 
@@ -29,6 +29,7 @@ from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("finding", "insight", "lesson")
 OBSERVATION_FIELDS = ("id", "content", "category", "source", "created_at")
+META_LENGTHS = {"provider": 100, "model": 200, "base_url": 2000}
 BLEVE_NOTE = (
     "is a binary index that only grid can read. To import its observations, put an export as "
     "observations-export.json, or the output of `agentmem list` as a .txt file, into this folder"
@@ -130,13 +131,15 @@ def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
         file.problems.append(Problem(path, None, "meta is not an object", "skipped", "rejected"))
     size = meta.get("dimensions")
     dimensions = size if type(size) is int and 0 <= size < 2**31 else 0
+    odd = _odd_fields(meta)
+    for name in odd:
+        what = f"{name} is {brief(meta[name])}"
+        file.problems.append(Problem(path, None, what, "not used", "repaired"))
     records = [_term(path, text, term, dimensions, file.problems) for text, term in terms.items()]
     built = meta.get("built_at")
     known = ("provider", "model", "base_url", "dimensions", "built_at")
     graph = GraphRecord(
-        provider=_short(meta.get("provider"), 100),
-        model=_short(meta.get("model"), 200),
-        base_url=_short(meta.get("base_url"), 2000),
+        **{name: "" if name in odd else meta.get(name, "") for name in META_LENGTHS},
         dimensions=dimensions,
         built_at=read_time(built, zone),
         built_at_text=built if isinstance(built, str) else "",
@@ -146,8 +149,16 @@ def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     return file.read([graph])
 
 
-def _short(value: Any, length: int) -> str:
-    return value[:length] if isinstance(value, str) else ""
+def _odd_fields(meta: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields of a graph's metadata that have an invalid value."""
+    odd = [
+        name
+        for name, length in META_LENGTHS.items()
+        if name in meta and not (isinstance(meta[name], str) and len(meta[name]) <= length)
+    ]
+    size, built = meta.get("dimensions", 0), meta.get("built_at", "")
+    odd += [] if type(size) is int and 0 <= size < 2**31 else ["dimensions"]
+    return odd if isinstance(built, str) else [*odd, "built_at"]
 
 
 def _term(path: str, text: str, term: Any, dimensions: int, problems: list[Problem]) -> TermRecord | None:
@@ -192,6 +203,9 @@ def _read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
             file.problems.append(Problem(path, None, f"[{index}] {what}", "skipped", "rejected", excerpt))
             continue
         records[record.uid] = record
+        if "source" in record.extra:
+            what = f"[{index}]: the source is {brief(record.extra['source'])}, not text"
+            file.problems.append(Problem(path, None, what, "kept as an extra field", "noted"))
         if record.occurred_at is None and record.occurred_at_text:
             what = f"[{index}]: the time is invalid"
             file.problems.append(Problem(path, None, what, "imported; its text is kept", "noted"))
@@ -210,6 +224,8 @@ def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
     extra = {name: item for name, item in row.items() if name not in OBSERVATION_FIELDS}
     if not isinstance(source, str):
         extra["source"], source = source, ""
+    if not isinstance(time, str):
+        extra["created_at"] = time
     return ObservationRecord(
         uid=row["id"],
         category=row["category"],
@@ -234,7 +250,10 @@ def _read_list(folder: Folder, path: str) -> FileRead:
     for number, line in enumerate(text.split("\n"), 1):
         if head := _LIST_HEAD.match(line):
             category = head.group(1).lower()
-        elif row := _LIST_ROW.match(line):
+        elif (row := _LIST_ROW.match(line)) and any(record.uid == row.group(1) for record in records):
+            what = f"has the same id as an earlier one: {row.group(1)}"
+            problems.append(Problem(path, number, what, "skipped", "rejected", line.encode()[:2000]))
+        elif row:
             records.append(ObservationRecord(row.group(1), category, row.group(2), is_partial=True))
         elif line.strip() and not _append_line(records, line):
             problems.append(

@@ -11,10 +11,10 @@ from typing import Any
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.nanobot import join_path
-from memoryhub.lib.layouts.records import EntryRecord, FileRead, Problem, SessionRecord, ToolCall
+from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, FileRead, Problem, SessionRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import Folder, Stream, UnreadableFile
-from memoryhub.lib.validation import BadJSON, canonical_json, decode_json, json_text
+from memoryhub.lib.validation import BadJSON, Decoded, canonical_json, decode_json, json_text
 
 ROLES = {"system": "system", "user": "user", "assistant": "assistant"}  # by type of event
 MAX_FILE_BYTES = 512 * 2**20
@@ -73,10 +73,17 @@ def _read_events(stream: Stream, path: str) -> _Events:
             continue
         events.line_count += 1
         try:
-            value = decode_json(raw.decode("utf-8")).value if raw is not None else None
+            decoded = decode_json(raw.decode("utf-8")) if raw is not None else Decoded(None)
         except (UnicodeDecodeError, BadJSON):
-            value = None
+            decoded = Decoded(None)
+        value = decoded.value
         if isinstance(value, dict):
+            if decoded.repairs:
+                what = "; ".join(dict.fromkeys(decoded.repairs))
+                events.problems.append(Problem(path, number, what, REPAIRED, "repaired"))
+            if value.get("_type") == "header" and events.header:
+                what = "is another header"
+                events.problems.append(Problem(path, number, what, "used instead of the one before", "ignored"))
             _add(events, value)
         else:
             problem = Problem(
@@ -95,6 +102,8 @@ def _add(events: _Events, value: dict[str, Any]) -> None:
             events.entries.append(entry)
         else:
             events.other_count += 1
+    elif value.get("_type") != "footer":
+        events.other_count += 1
 
 
 def _entry(event: dict[str, Any]) -> EntryRecord | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from memoryhub.lib.layouts.documents import empty_file, history_record, read_document, time_problems
+from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, history_record, read_document, time_problems
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
 from memoryhub.lib.layouts.nanobot import join_path
@@ -28,9 +29,11 @@ from memoryhub.lib.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("user_preference", "project_decision", "system_behavior", "learned_fact", "error_pattern")
+TEMPLATE_LINE = "Searchable summary of past conversations."  # below the heading of a new HISTORY.md
 SESSION_FIELDS = {"key", "messages", "summary", "created_at", "updated_at"}
 _CONTINUED_TIME = re.compile(r"\n(?= *\[\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: UTC)?\])")
 _INDENTED_TIME = re.compile(r"\n (?= *\[\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: UTC)?\])")
+ARCHIVE = re.compile(r"HISTORY\.archive\.\d+\.md")
 _ENTRY_START = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?\]")
 
 
@@ -127,7 +130,7 @@ def _leftover_file(folder: Folder, path: str) -> FileRead:
 
 def history_paths(folder: Folder, memory: str) -> list[str]:
     """Return the history files in the order of their content: archives by time, then the log."""
-    names = [name for name in folder.names(memory) if re.fullmatch(r"HISTORY\.archive\.\d+\.md", name)]
+    names = [name for name in folder.names(memory) if ARCHIVE.fullmatch(name)]
     log = ["HISTORY.md"] if folder.exists(join_path(memory, "HISTORY.md")) else []
     return [join_path(memory, name) for name in [*names, *log]]
 
@@ -153,8 +156,14 @@ def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
     if problems and not lines:
         return FileRead(main, "history", None, problems=problems)
     log = _history_log(lines, main, zone)
+    if preamble := [line for line in str(log.extra.get("preamble", "")).split("\n") if _is_text(line)]:
+        what = f"has {len(preamble):,} lines before its first entry"
+        problems.append(
+            Problem(main, None, what, "left out", "ignored", "\n".join(preamble).encode()[:EXCERPT_BYTES])
+        )
     if not log.entries and info:
-        return empty_file(main, "history", info)
+        empty = empty_file(main, "history", info)
+        return replace(empty, problems=[*problems, *empty.problems])
     problems += [problem for entry in log.entries for problem in time_problems(entry, entry.file)]
     return FileRead(main, "history", info, [log], problems)
 
@@ -174,6 +183,11 @@ def _history_log(lines: list[tuple[str, str]], main: str, zone: tzinfo) -> Histo
         for text, path in entries
     ]
     return HistoryLog(records, {"preamble": "\n".join(preamble)} if preamble else {})
+
+
+def _is_text(line: str) -> bool:
+    """Return whether a line before the first entry is neither a heading nor from the program's template."""
+    return bool(line.strip()) and not line.startswith("#") and line.strip() != TEMPLATE_LINE
 
 
 def escape_times(content: str) -> str:
@@ -245,6 +259,7 @@ def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> Know
         extra["access_count"], count = count, 0
     source = row.get("source", "")
     if not isinstance(source, str):
+        repairs.append("the source is not text; it is kept as an extra field")
         extra["source"], source = source, ""
     if repairs:
         problems.append(Problem(path, None, f"entries[{index}]: {'; '.join(repairs)}", REPAIRED, "repaired"))
@@ -281,6 +296,8 @@ def _cached(path: str, key: str, row: Any, problems: list[Problem]) -> CachedRes
     texts = {name: row.get(name, "") for name in ("model", "message_preview")}
     for name, text in texts.items():
         if not isinstance(text, str) or (name == "model" and len(text) > 200):
+            what = f"the entry {key[:16]} has a {name} that is not a short text"
+            problems.append(Problem(path, None, what, "kept as an extra field", "noted"))
             extra[name], texts[name] = text, ""
     return CachedResponseRecord(
         key=key,

@@ -7,7 +7,7 @@ import binascii
 import math
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, replace
 from datetime import UTC, tzinfo
 from functools import partial
@@ -17,9 +17,9 @@ from memoryhub.lib import vectors
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts import grid, grip
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unreadable_file
-from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry
+from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry, rejection_reason
 from memoryhub.lib.layouts.hub import FORMAT, MANIFEST, SETTINGS, VERSION
-from memoryhub.lib.layouts.nanobot import join_path, rejection_reason
+from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     CachedResponseRecord,
@@ -64,7 +64,8 @@ REQUIRED = (
     (SummaryRecord, "source_id"),
 )
 DOCUMENTS = ("MEMORY.md", "SOUL.md", "USER.md")
-IDS = ("content_id", "uid", "key")  # of knowledge, observations; of key-values and cached responses
+IDS = ("content_id", "uid", "key", "text", "source_id")  # of rows, terms and summaries
+WRAPPED = (SessionRecord, SummaryRecord, EntryRecord, GraphRecord, TermRecord)  # lines {"entry": {…}} and so on
 ROWS: list[tuple[str, FileKind, type[Any]]] = [
     ("knowledge.jsonl", "knowledge", KnowledgeRecord),
     ("observations.jsonl", "observations", ObservationRecord),
@@ -129,15 +130,19 @@ def _read_rows(folder: Folder) -> Iterator[FileRead]:
 
 def _without_duplicates(file: FileRead) -> FileRead:
     """Keep the first of several rows with the same id or key, and report the others."""
-    kept: dict[str, Item] = {}
     problems = list(file.problems)
-    for item in file.items:
+    return replace(file, items=_first_of_each(file.path, file.items, problems), problems=problems)
+
+
+def _first_of_each(path: str, items: Sequence[R], problems: list[Problem]) -> list[R]:
+    kept: dict[str, R] = {}
+    for item in items:
         name = next(str(getattr(item, field)) for field in IDS if hasattr(item, field))
         if name in kept:
             what = f"has {brief(name)} more than once"
-            problems.append(Problem(file.path, None, what, "the first is imported", "rejected"))
+            problems.append(Problem(path, None, what, "the first is imported", "rejected"))
         kept.setdefault(name, item)
-    return replace(file, items=list(kept.values()), problems=problems)
+    return list(kept.values())
 
 
 def from_row(record: type[R], row: Any, **overrides: Any) -> R:
@@ -217,8 +222,9 @@ def _read_lines(folder: Folder, path: str, kind: FileKind, add: Callable[[Any], 
         problems.clear()
         items.clear()
         for number, raw in stream.lines():
-            if raw is None or raw.strip():
-                _read_line(path, number, raw, lambda row: items.append(add(row)), problems)
+            is_line = raw is None or raw.strip()
+            if is_line and (item := _read_line(path, number, raw, add, problems)) is not None:
+                items.append(item)
 
     try:
         _, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
@@ -230,21 +236,28 @@ def _read_lines(folder: Folder, path: str, kind: FileKind, add: Callable[[Any], 
 
 
 def _read_line(
-    path: str, number: int, raw: bytes | None, add: Callable[[Any], None], problems: list[Problem]
-) -> None:
+    path: str, number: int, raw: bytes | None, parse: Callable[[Any], Any], problems: list[Problem]
+) -> Any:
     try:
         if raw is None:
             raise NoEntry("is longer than 8 MB")
         decoded = decode_json(raw.decode("utf-8"))
-        add(decoded.value)
+        item = parse(decoded.value)
     except (UnicodeDecodeError, BadJSON, NoEntry) as error:
         problems.append(
             Problem(path, number, rejection_reason(error), "skipped", "rejected", (raw or b"")[:EXCERPT_BYTES])
         )
-        return
-    if decoded.repairs:
-        what = "; ".join(dict.fromkeys(decoded.repairs))
-        problems.append(Problem(path, number, what, REPAIRED, "repaired"))
+        return None
+    repairs = dict.fromkeys([*decoded.repairs, *_unknown_fields(item, decoded.value)])
+    if repairs:
+        problems.append(Problem(path, number, "; ".join(repairs), REPAIRED, "repaired"))
+    return item
+
+
+def _unknown_fields(item: Any, row: dict[str, Any]) -> list[str]:
+    values = next(iter(row.values())) if isinstance(item, WRAPPED) else row
+    unknown = sorted(values.keys() - {field.name for field in fields(item)})
+    return [f"it has no place for {brief(', '.join(unknown))}"] if unknown else []
 
 
 def _read_session(folder: Folder, path: str) -> FileRead:
@@ -256,15 +269,22 @@ def _read_session(folder: Folder, path: str) -> FileRead:
     if len(heads) != 1:
         problem = Problem(path, None, "has no session line, or more than one", "skipped", "rejected")
         return replace(file, items=[], problems=[*file.problems, problem])
+    problems = list(file.problems)
     entries = [part for part in parts if isinstance(part, EntryRecord)]
-    summaries = {part.source_id: part for part in parts if isinstance(part, SummaryRecord)}
+    summaries = _first_of_each(path, [part for part in parts if isinstance(part, SummaryRecord)], problems)
+    names = {"", *(summary.source_id for summary in summaries)}
     linked = [
-        entry if entry.summary_source_id in summaries else replace(entry, summary_source_id="") for entry in entries
+        entry if entry.summary_source_id in names else replace(entry, summary_source_id="") for entry in entries
     ]
-    session = replace(
-        heads[0], entries=linked, summaries=list(summaries.values()), pointer=min(heads[0].pointer, len(entries))
-    )
-    return replace(file, items=[session])
+    unlinked = sum(entry.summary_source_id not in names for entry in entries)
+    if unlinked:
+        what = f"{unlinked:,} entries refer to summaries that are not in the file"
+        problems.append(Problem(path, None, what, "the links are dropped", "repaired"))
+    if heads[0].pointer > len(entries):
+        what = f"the pointer is {heads[0].pointer:,}, with {len(entries):,} entries in the file"
+        problems.append(Problem(path, None, what, f"imported as {len(entries):,}", "repaired"))
+    session = replace(heads[0], entries=linked, summaries=summaries, pointer=min(heads[0].pointer, len(entries)))
+    return replace(file, items=[session], problems=problems)
 
 
 def _session_part(row: Any) -> Any:
@@ -281,14 +301,16 @@ def _session_part(row: Any) -> Any:
 def _read_graph(folder: Folder, path: str) -> FileRead:
     file = _read_lines(folder, path, "graph", _graph_part)
     parts: list[Any] = list(file.items)
-    terms = [part for part in parts if isinstance(part, TermRecord)]
-    head = next((part for part in parts if isinstance(part, GraphRecord)), None)
+    heads = [part for part in parts if isinstance(part, GraphRecord)]
     if not parts:
         return file
-    if head is None:
+    if not heads:
         problem = Problem(path, None, "has no graph line", "skipped", "rejected")
         return replace(file, items=[], problems=[*file.problems, problem])
-    return replace(file, items=[replace(head, terms=terms)])
+    problems = list(file.problems)
+    problems += [Problem(path, None, "is another graph line", "skipped", "rejected") for _ in heads[1:]]
+    terms = _first_of_each(path, [part for part in parts if isinstance(part, TermRecord)], problems)
+    return replace(file, items=[replace(heads[0], terms=terms)], problems=problems)
 
 
 def _graph_part(row: Any) -> Any:

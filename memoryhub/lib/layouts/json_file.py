@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,8 @@ def decode_file(path: str, kind: FileKind, raw: bytes, info: FileInfo | None) ->
         return FileRead(
             path, kind, None, problems=[Problem(path, error.line, what, "the file is skipped", "rejected")]
         )
-    repairs = dict.fromkeys([*decoded.repairs, *([repair] if repair else [])])
+    repairs = Counter([*decoded.repairs, *([repair] if repair else [])])
+    whats = [text if times == 1 else f"{text} ({times:,} times)" for text, times in repairs.items()]
     return JsonFile(
-        path, kind, decoded.value, info, [Problem(path, None, text, REPAIRED, "repaired") for text in repairs]
+        path, kind, decoded.value, info, [Problem(path, None, what, REPAIRED, "repaired") for what in whats]
     )

@@ -7,32 +7,28 @@ import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
     empty_file,
-    history_record,
     read_document,
-    split_history,
-    time_problems,
     unreadable_file,
 )
-from memoryhub.lib.layouts.entries import NoEntry, read_message
+from memoryhub.lib.layouts.entries import NoEntry, read_message, rejection_reason
 from memoryhub.lib.layouts.file_names import encoded_name
+from memoryhub.lib.layouts.nanobot_history import read_history
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     UNKNOWN_RECORDS,
     DetectedLayout,
     EntryRecord,
     FileRead,
-    HistoryLog,
-    HistoryRecord,
     Problem,
     SessionRecord,
 )
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import naive_time, read_time
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
 from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8, visible_line
 
@@ -65,6 +61,7 @@ class _Lines:
     rejected_at: list[int] = field(default_factory=list)  # indexes of rejected messages in the file
     unknown: list[Any] = field(default_factory=list)  # [number of entries before it, record]
     unknown_bytes: int = 0
+    private_count: int = 0  # records of provider state
 
 
 def join_path(folder: str, name: str) -> str:
@@ -119,7 +116,7 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
     for file in session_files(folder, detected):
         yield read_session(folder, file, zone)
     yield from read_documents(folder, detected)
-    yield from _read_history(folder, detected, zone)
+    yield from read_history(folder, join_path(detected.workspace, "memory"), zone)
 
 
 def read_documents(folder: Folder, detected: DetectedLayout) -> Iterator[FileRead]:
@@ -170,6 +167,9 @@ def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
         elif raw.strip():
             lines.count += 1
             _read_line(lines, path, number, raw, zone)
+    if lines.private_count:
+        what = f"has {lines.private_count:,} records of provider state, which are private to the program"
+        lines.problems.append(Problem(path, None, what, "left out", "ignored"))
     return lines
 
 
@@ -200,7 +200,7 @@ def _keep_unknown(lines: _Lines, value: Any, size: int) -> str:
 
 
 def _add_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
-    """Add a record to ``lines`` and return descriptions of its repairs. Provider state is ignored.
+    """Add a record to ``lines`` and return descriptions of its repairs. Provider state is only counted.
 
     As in nanobot, the last of several metadata lines counts.
     """
@@ -209,19 +209,11 @@ def _add_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
         lines.metadata = value
         return []
     if kind == "provider_state":
+        lines.private_count += 1
         return []
     entry, repairs = read_message(value, zone)
     lines.entries.append(entry)
     return repairs
-
-
-def rejection_reason(error: UnicodeDecodeError | BadJSON | NoEntry) -> str:
-    """Return why a line was rejected."""
-    if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start + 1} of the line is not UTF-8"
-    if isinstance(error, BadJSON):
-        return f"column {error.column}: {error.message}"
-    return f"the record {error.message}"
 
 
 def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
@@ -241,29 +233,47 @@ def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
     summary = last_summary.get("text") if isinstance(last_summary, dict) else None
     title = inner.get("title")
     extra = {key: value for key, value in metadata.items() if key not in METADATA_FIELDS}
+    created_at = _metadata_time(file.path, metadata, "created_at", zone, extra, lines.problems)
+    updated_at = _metadata_time(file.path, metadata, "updated_at", zone, extra, lines.problems)
     if known not in (None, {}):
         extra["metadata"] = known
     if lines.unknown:
         extra[UNKNOWN_RECORDS] = lines.unknown
     return SessionRecord(
-        key=_key(file, metadata),
+        key=_key(file, metadata, lines.problems),
         entries=lines.entries,
         pointer=_pointer(file.path, metadata, lines),
         summary_text=summary if isinstance(summary, str) else "",
         title=title if isinstance(title, str) else "",
-        created_at=read_time(metadata.get("created_at"), zone),
-        updated_at=read_time(metadata.get("updated_at"), zone),
+        created_at=created_at,
+        updated_at=updated_at,
         is_visible_to_agent=file.is_visible,
         note=file.note,
         extra=extra,
     )
 
 
-def _key(file: SessionFile, metadata: dict[str, Any]) -> str:
+def _metadata_time(
+    path: str, metadata: dict[str, Any], name: str, zone: tzinfo, extra: dict[str, Any], problems: list[Problem]
+) -> datetime | None:
+    """Parse a time of the metadata. One that isn't in nanobot's own form is kept in ``extra``, for an export."""
+    text = metadata.get(name)
+    moment = read_time(text, zone)
+    if moment is None and text is not None:
+        problems.append(Problem(path, 1, f"{name} is {brief(text)}, not a time", "kept as an extra field", "noted"))
+    if text != naive_time(moment, zone):
+        extra[name] = text
+    return moment
+
+
+def _key(file: SessionFile, metadata: dict[str, Any], problems: list[Problem]) -> str:
     """Return the key in the metadata, or else the one that the file name encodes (ambiguously in old names)."""
     key = metadata.get("key")
     if isinstance(key, str) and key:
         return key
+    if "key" in metadata:
+        what = f"the key is {brief(key)}, not text"
+        problems.append(Problem(file.path, 1, what, "the key is taken from the file name", "repaired"))
     stem = visible_line(clean_text(file.path.rpartition("/")[2].removesuffix(".jsonl")))
     return (decoded_key(stem) or stem) if file.is_encoded else stem.replace("_", ":", 1)
 
@@ -288,79 +298,3 @@ def _with_checkpoint(folder: Folder, path: str, record: SessionRecord, problems:
         problems.append(Problem(path, None, f"the checkpoint can't be read: {error.message}", "skipped", "rejected"))
         return record
     return replace(record, extra={**record.extra, "checkpoint": checkpoint})
-
-
-def _read_history(folder: Folder, detected: DetectedLayout, zone: tzinfo) -> Iterator[FileRead]:
-    """Read the journal of 0.3 or else the log of 0.1; if there are both, the journal contains the log."""
-    memory = join_path(detected.workspace, "memory")
-    journal, log = join_path(memory, "history.jsonl"), join_path(memory, "HISTORY.md")
-    has_journal = folder.exists(journal)
-    if has_journal:
-        yield _read_journal(folder, journal, zone)
-    elif folder.exists(log):
-        yield _read_log(folder, log, zone)
-    for path in (log, join_path(memory, "HISTORY.md.bak")):
-        if has_journal and folder.exists(path):
-            what = "was replaced by history.jsonl, which contains its entries"
-            yield FileRead(path, "other", None, problems=[Problem(path, None, what, "skipped", "ignored")])
-
-
-def _read_log(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    try:
-        raw, info = folder.read_bytes(path)
-    except UnreadableFile as error:
-        return unreadable_file(path, "history", error)
-    text, repair = decode_utf8(raw)
-    problems = [Problem(path, None, repair, "imported", "repaired")] if repair else []
-    records = [history_record(chunk, path, zone) for chunk in split_history(text)]
-    problems += [problem for record in records for problem in time_problems(record, path)]
-    if not records:
-        return empty_file(path, "history", info)
-    return FileRead(path, "history", info, [HistoryLog(records)], problems)
-
-
-def _read_journal(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    problems: list[Problem] = []
-
-    def parse(stream: Stream) -> list[HistoryRecord]:
-        problems.clear()
-        records = (
-            _journal_entry(number, raw, path, zone, problems)
-            for number, raw in stream.lines()
-            if raw is None or raw.strip()
-        )
-        return [record for record in records if record]
-
-    try:
-        records, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
-    except UnreadableFile as error:
-        return unreadable_file(path, "history", error)
-    if not records and not problems:
-        return empty_file(path, "history", info)
-    return FileRead(path, "history", info, [HistoryLog(records)] if records else [], problems)
-
-
-def _journal_entry(
-    number: int, raw: bytes | None, path: str, zone: tzinfo, problems: list[Problem]
-) -> HistoryRecord | None:
-    try:
-        if raw is None:
-            raise NoEntry("is longer than 8 MB")
-        value = decode_json(raw.decode("utf-8")).value
-        if not isinstance(value, dict) or not isinstance(value.get("content"), str):
-            raise NoEntry("has no content")
-    except (UnicodeDecodeError, BadJSON, NoEntry) as error:
-        what = rejection_reason(error)
-    else:
-        text, key = value.get("timestamp"), value.get("session_key")
-        return HistoryRecord(
-            content=value["content"],
-            source_hash="",
-            occurred_at=read_time(text, zone),
-            occurred_at_text=text if isinstance(text, str) else "",
-            session_key=key if isinstance(key, str) else "",
-            file=path,
-            extra={k: v for k, v in value.items() if k not in ("content", "timestamp", "session_key")},
-        )
-    problems.append(Problem(path, number, what, "skipped", "rejected", (raw or b"")[:EXCERPT_BYTES]))
-    return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.layouts import agterm, grid, grip, hub_folder, nanobot
+from memoryhub.lib.layouts import agterm, grid, grip, hub, hub_folder, nanobot
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
@@ -19,6 +19,10 @@ READERS = {
     "agterm": agterm.read,
     "hub": hub_folder.read,
 }
+OWN_FOLDERS = {"nanobot": ("sessions", "memory"), "grip": ("sessions", "memory", "state"), "grid": ("sessions",)}
+UNREAD = "is not a file that MemoryHub reads"
+WHOLE_FOLDERS = ("grid", "agterm", "hub")  # layouts whose folder holds nothing else
+DERIVED = ("brain.db", "brain.db-shm", "brain.db-wal")  # Grip's index of its other files
 
 
 def read_folder(
@@ -35,8 +39,41 @@ def read_folder(
         yield _with_storable_names(read)
     for skipped in [] if only else _skipped_paths(folder, detected):
         if skipped.path not in seen:
+            seen.add(skipped.path)
             problem = Problem(skipped.path, None, skipped.reason, "not read", "rejected")
             yield _with_storable_names(FileRead(skipped.path, "other", None, problems=[problem]))
+    for path, reason in [] if only else _unread_files(folder, detected, seen):
+        problem = Problem(path, None, reason, "skipped", "ignored")
+        yield _with_storable_names(FileRead(path, "other", None, problems=[problem], is_foreign=True))
+
+
+def _unread_files(folder: Folder, detected: DetectedLayout, seen: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield ``(path, reason)`` of the files in an agent's folders that no reader reads.
+
+    Hidden and temporary files, and those that are derived from others, are left out.
+    """
+    homes = dict.fromkeys([detected.home, detected.workspace])
+    places = {join_path(home, place): 1 for home in homes for place in OWN_FOLDERS.get(detected.layout, ())}
+    if detected.layout in WHOLE_FOLDERS:
+        places[detected.home] = 0 if detected.layout == "grid" else 2
+    found = {file: UNREAD for path, depth in places.items() for file in folder.files(path, depth=depth)}
+    for file, reason in found.items():
+        path, why = (file.path, file.reason) if isinstance(file, SkippedPath) else (file, reason)
+        if path not in seen and not _is_known(folder, path, detected.layout):
+            yield path, why
+
+
+def _is_known(folder: Folder, path: str, layout: str) -> bool:
+    """Return whether a file belongs to one that is read, or holds no memory: a temporary or hidden file."""
+    *parents, name = path.split("/")
+    if layout == "agterm":
+        return not name.endswith(".json")
+    is_part = name.endswith(nanobot.CHECKPOINT) and folder.exists(path.removesuffix(nanobot.CHECKPOINT) + ".jsonl")
+    is_read_with_log = layout == "grip" and grip.ARCHIVE.fullmatch(name) is not None
+    is_hidden = any(part.startswith(".") for part in (*parents, name))
+    return (
+        is_part or is_read_with_log or is_hidden or path == hub.MANIFEST or name in DERIVED or name.endswith(".tmp")
+    )
 
 
 def _skipped_paths(folder: Folder, detected: DetectedLayout) -> Iterator[SkippedPath]:

@@ -237,7 +237,8 @@ class FileRead:
 
     ``info``: None if the file couldn't be read. ``is_empty``: the file is unexpectedly empty, so the hub keeps its
     rows. ``note``: a sentence for the user about the file. ``is_skipped``: unchanged since the last read.
-    ``always_reread``: the content also depends on another file, so the stamp doesn't show all changes.
+    ``always_reread``: the content also depends on another file, so the stamp doesn't show all changes. ``is_foreign``:
+    no reader reads the file, so that it doesn't count as read.
     """
 
     path: str
@@ -249,6 +250,7 @@ class FileRead:
     note: str = ""
     is_skipped: bool = False
     always_reread: bool = False
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True)

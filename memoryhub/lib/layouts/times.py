@@ -22,6 +22,11 @@ def read_time(text: object, zone: tzinfo) -> datetime | None:
         return None
 
 
+def naive_time(moment: datetime | None, zone: tzinfo) -> str | None:
+    """Return a time as nanobot writes it."""
+    return moment.astimezone(zone).replace(tzinfo=None).isoformat() if moment else None
+
+
 def read_epoch(value: Any) -> tuple[datetime | None, str]:
     """Return seconds or milliseconds since 1970 as a time in UTC or None, and a description of the repair or ""."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, EntryRecord, SessionRecord, SummaryRecord, ToolCall
+from memoryhub.lib.layouts.times import naive_time, read_time
 from memoryhub.lib.validation import parse_stored
 
 LINES = ("nanobot", "nanobot-current")  # layouts whose files are JSON lines
@@ -42,8 +43,8 @@ def session_lines(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_
     head: dict[str, Any] = {
         "_type": "metadata",
         "key": record.key,
-        "created_at": _naive(record.created_at, zone),
-        "updated_at": _naive(record.updated_at, zone),
+        "created_at": naive_time(record.created_at, zone),
+        "updated_at": naive_time(record.updated_at, zone),
         "metadata": known,
         **({"last_archived": record.pointer} if is_native and "last_archived" in record.extra else {}),
         "last_consolidated": record.pointer,
@@ -53,14 +54,16 @@ def session_lines(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_
         pointer = record.pointer + sum(at < record.pointer for at, _value in unknown)
         head |= {name: pointer for name in ("last_archived", "last_consolidated") if name in head}
         written = ("metadata", "checkpoint", "last_archived", UNKNOWN_RECORDS)
-        head |= {name: value for name, value in record.extra.items() if name not in written}
+        head |= {
+            name: value for name, value in record.extra.items() if name not in (*written, *_outdated(record, zone))
+        }
     yield _line(head)
     for place, entry in enumerate(record.entries):
         while unknown and unknown[0][0] <= place:
             yield _line(unknown.pop(0)[1])
         message = _message(entry, is_native=is_native)
         if "timestamp" not in message and entry.occurred_at and not (is_native and _is_from_file(entry)):
-            message["timestamp"] = _naive(entry.occurred_at, zone)
+            message["timestamp"] = naive_time(entry.occurred_at, zone)
         yield _line(message)
     for _at, value in unknown:
         yield _line(value)
@@ -68,6 +71,13 @@ def session_lines(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_
 
 def _line(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def _outdated(record: SessionRecord, zone: tzinfo) -> list[str]:
+    """Return the names of times in a session's extra fields that are no longer those of the session."""
+    moments = {"created_at": record.created_at, "updated_at": record.updated_at}
+    texts = {name: read_time(record.extra.get(name), zone) for name in moments}
+    return [name for name, moment in texts.items() if moment is not None and moment != moments[name]]
 
 
 def _unknown_records(record: SessionRecord) -> list[tuple[int, dict[str, Any]]]:
@@ -85,7 +95,7 @@ def _further_metadata(
     if record.title and known.get("title") != record.title:
         values["title"] = record.title
     if has_summary and record.summary_text and "_last_summary" not in known:
-        values["_last_summary"] = {"text": record.summary_text, "last_active": _naive(record.updated_at, zone)}
+        values["_last_summary"] = {"text": record.summary_text, "last_active": naive_time(record.updated_at, zone)}
     return values
 
 
@@ -204,10 +214,6 @@ def _agterm_summary(summary: SummaryRecord, members: Mapping[str, list[str]]) ->
         "createdAt": _zulu(summary.created_at),
         "timeRange": {"start": _zulu(summary.starts_at), "end": _zulu(summary.ends_at)},
     } | summary.extra
-
-
-def _naive(moment: datetime | None, zone: tzinfo) -> str | None:
-    return moment.astimezone(zone).replace(tzinfo=None).isoformat() if moment else None
 
 
 def _zulu(moment: datetime | None) -> str | None:
