@@ -237,8 +237,8 @@ class FileRead:
 
     ``info``: None if the file couldn't be read. ``is_empty``: the file is unexpectedly empty, so the hub keeps its
     rows. ``note``: a sentence for the user about the file. ``is_skipped``: unchanged since the last read.
-    ``always_reread``: the content also depends on another file, so the stamp doesn't show all changes. ``is_foreign``:
-    no reader reads the file, so that it doesn't count as read.
+    ``always_reread``: the content also depends on another file, so the stamp doesn't show all changes.
+    ``is_foreign``: no reader reads the file, so that it doesn't count as read.
     """
 
     path: str
