@@ -64,7 +64,7 @@ RUN_SECONDS = 0.3  # about how long a run takes
 @contextmanager
 def worker(base_url: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {"MEMORYHUB_LLM_BASE_URL": base_url}
-    command = [sys.executable, "manage.py", "worker", "--until-stdin-closes"]
+    command = [sys.executable, "manage.py", "worker", "--until-stdin-closes", "--skip-checks"]
     child = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         yield child

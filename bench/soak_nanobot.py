@@ -216,7 +216,7 @@ def nanobot(python: str, minutes: int = 120) -> list[str]:
         stopping = Event()
         person = Thread(target=soak.edit_as_a_person, args=(stopping,))
         person.start()
-        worker = [sys.executable, "manage.py", "worker", "--until-stdin-closes"]
+        worker = [sys.executable, "manage.py", "worker", "--until-stdin-closes", "--skip-checks"]
         driver = [python, str(ROOT / "bench" / "nanobot_driver.py"), str(config)]
         with killed_now_and_then(worker, dict(os.environ), soak.counts):
             talk(soak, driver, environment, time.monotonic() + minutes * 60)

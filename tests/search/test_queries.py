@@ -77,7 +77,7 @@ STRINGS = st.one_of(
     st.lists(st.one_of(PARTS, st.text(SIGNS, max_size=6)), max_size=8).map("".join),
     st.text(st.sampled_from("ab\"' -:()*,.東京กน"), max_size=60),
 )
-EXAMPLES = 250 if connection.vendor == "sqlite" else 60  # each with sixteen strings
+EXAMPLES = 120 if connection.vendor == "sqlite" else 40  # each with sixteen strings
 BOUNDED = settings(
     max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True
 )

@@ -33,7 +33,7 @@ from memoryhub.models import Process
 from memoryhub.processes import registered
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
 
-WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
+WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes", "--skip-checks"]  # serve ran them
 
 
 class Command(BaseCommand):
