@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Max, OuterRef, Subquery
@@ -10,10 +10,11 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
+from memoryhub.lib.masked_text import has_secrets, masked
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 from sessions_app.querysets import WorkspaceQuerySet
 from sessions_app.services.access_log import Seen, log_access
-from sessions_app.services.audit import Actor, By
+from sessions_app.services.audit import Actor, By, record
 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
 _RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
@@ -66,6 +67,24 @@ def log_page_access(request: HttpRequest, workspace: Workspace, action: str, see
     if htmx and htmx.trigger and htmx.trigger == htmx.target:
         return
     log_access(workspace, action, seen, by=by_person(request), via="page")
+
+
+def readable_text(
+    request: HttpRequest, workspace: Workspace, text: str, what: str, *, mask: Callable[[str], str] = masked
+) -> str:
+    """Return a text to download: for viewers with secrets masked, for editors as it is, which is then recorded."""
+    if not has_role(request.user, workspace, EDITOR):
+        return mask(text)
+    if has_secrets(text):
+        record_reveal(request, workspace, what)
+    return text
+
+
+def record_reveal(request: HttpRequest, workspace: Workspace, what: str) -> None:
+    """Record that an editor sees secrets. ``what``: where they are."""
+    by = by_person(request)
+    text = f"{by.actor.name} revealed the secrets of {what}"
+    record(by, "secrets.revealed", "workspace", workspace.pk, text, workspace=workspace)
 
 
 def require_hub_operator(request: HttpRequest) -> None:

@@ -45,6 +45,7 @@ KINDS_OF_ACTION: dict[str, tuple[str, ...]] = {
     "key_value.revealed": (),
     "rows.exported": (),
     "run.undone": tuple(EVERYTHING),
+    "secrets.revealed": (),
     "workspace.exported": (),
     "workspace.sync_requested": ("imports",),
 }

@@ -5,6 +5,7 @@ from memoryhub.conversations.views import actions, bulk, context, markdown, sess
 workspace_patterns = [
     path("sessions/", session_list.session_list, name="list"),
     path("sessions/<int:pk>/", transcript.detail, name="detail"),
+    path("sessions/<int:pk>/reveal/", transcript.reveal, name="reveal"),
     path("sessions/<int:pk>/arrivals/", transcript.arrivals, name="arrivals"),
     path("sessions/<int:pk>/statistics/", statistics.session_statistics, name="session-statistics"),
     path("entries/<int:pk>/", transcript.entry, name="entry"),

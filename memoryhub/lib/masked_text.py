@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 from memoryhub.lib.content_check.reach import show_invisible
-from memoryhub.lib.scanners import MASK, scan_secrets
+from memoryhub.lib.scanners import MASK, mask_secrets, scan_secrets
+
+_JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def has_secrets(text: str) -> bool:
@@ -16,3 +21,14 @@ def masked(text: str) -> str:
         breaks = "\n" * text.count("\n", match.start, match.end)
         text = text[: match.start] + MASK + breaks + text[match.end :]
     return show_invisible(text)
+
+
+def masked_json(text: str) -> str:
+    """Return JSON, or lines of it, with ••• for each secret in a string. Everything else stays as it is."""
+    return _JSON_STRING.sub(_masked_string, text)
+
+
+def _masked_string(found: re.Match[str]) -> str:
+    text = json.loads(found[0])
+    secrets = scan_secrets(text)
+    return json.dumps(mask_secrets(text, secrets), ensure_ascii=False) if secrets else found[0]

@@ -15,6 +15,7 @@ from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows import knowledge
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.search.query import Query
 from memoryhub.lib.tables.formulas import guard
 from memoryhub.search.filters import Scope, filtered_kinds, load
@@ -202,4 +203,5 @@ def _documents(keys: Keys) -> Iterator[dict[str, Any]]:
 
 def _document(kind: str, row: Any) -> dict[str, Any]:
     curated = {name: getattr(row, name, None) for name in ("category", "tags", "source")}
-    return row_document(kind, row) | curated
+    text, source = row_document(kind, row)["text"], curated["source"]
+    return row_document(kind, row) | curated | {"text": masked(text), "source": masked(source) if source else source}

@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
+from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query_tokens import clean_query, quote_value
 from memoryhub.lib.search.tokenizing import fold
@@ -67,7 +68,8 @@ def _values(scope: Scope, request: CompletionRequest) -> Values:
             found = look(scope, request.prefix)
     except SearchTooSlow:
         return []
-    return [(value, purpose) for value, purpose in found if len(value) <= MAX_VALUE and fold(value) not in known]
+    fits = [(value, purpose) for value, purpose in found if len(value) <= MAX_VALUE and fold(value) not in known]
+    return [(value, masked(str(purpose))) for value, purpose in fits if not has_secrets(value)]
 
 
 def _within_scope(rows: QuerySet, scope: Scope) -> QuerySet:  # type: ignore[type-arg]

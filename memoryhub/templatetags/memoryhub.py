@@ -7,6 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.masked_text import masked
 
 register = template.Library()
@@ -116,9 +117,9 @@ def words(choice: str) -> str:
 
 
 @register.filter(name="masked")
-def masked_filter(text: object) -> str:
-    """Return stored text with secrets masked and invisible characters shown."""
-    return masked(str(text))
+def masked_filter(text: object, is_revealed: object = "") -> str:
+    """Return stored text with invisible characters shown, and with secrets masked unless they are revealed."""
+    return show_invisible(str(text)) if is_revealed else masked(str(text))
 
 
 @register.filter

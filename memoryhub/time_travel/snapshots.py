@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 
 from knowledge_app.models import HistoryEntry
 from memoryhub.lib.document_size import shown_part
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.time_travel.gaps import Gap, gaps_of
@@ -223,12 +224,14 @@ def _row_change(part: str, pk: int, before: Any, after: Any) -> RowChange:
 
 
 def compared(old: str | None, new: str | None) -> list[DiffLine]:
-    """Return the diff of two texts, empty if they are equal. None is no text at all."""
+    """Return the diff of two texts with secrets masked, empty if they are equal. None is no text at all."""
+    is_equal = old == new
+    old, new = (text if text is None else masked(text) for text in (old, new))
     if old is None:
         return [DiffLine("ins", line, new_number=number) for number, line in enumerate((new or "").split("\n"), 1)]
     if new is None:
         return [DiffLine("del", line, number) for number, line in enumerate(old.split("\n"), 1)]
-    return diff_lines(old, new) if old != new else []
+    return [] if is_equal else diff_lines(old, new)
 
 
 def _became(before: Any, after: Any, *, differs: bool) -> Became:

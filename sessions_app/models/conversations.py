@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.masked_text import masked
 from sessions_app.models.workspaces import Workspace
 from sessions_app.querysets import OWN_CHANNELS, EntryQuerySet, SessionQuerySet
 
@@ -64,7 +65,8 @@ class Session(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.title or self.key
+        """Return the title, with secrets masked, or the key."""
+        return masked(self.title) or self.key
 
     @property
     def is_own(self) -> bool:

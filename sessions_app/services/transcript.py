@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from memoryhub.lib.layouts.records import ToolCall
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lib.validation import parse_stored
@@ -47,8 +48,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
+    """``text``: the entry's content as shown. ``html``: the same as rendered Markdown, of messages."""
+
     entry: Entry
     url: str
+    text: str
     html: SafeString | None
     calls: list[Call] = field(default_factory=list)
     is_consolidated: bool = False
@@ -89,10 +93,13 @@ class Transcript:
         return self.end if self.end < self.length else None
 
 
-def read_transcript(session: Session, *, epoch: int, start: int | None) -> Transcript:
+def read_transcript(
+    session: Session, *, epoch: int, start: int | None, show: Callable[[str], str] = masked
+) -> Transcript:
     """Return up to 100 entries of an epoch from a position (default: the last page).
 
-    Four queries: length, page, tool results beyond its end, summaries.
+    ``show`` returns a stored text as the page shows it, by default with its secrets masked. Four queries: length,
+    page, tool results beyond its end, summaries.
     """
     entries = Entry.objects.filter(session=session, epoch=epoch)
     last = entries.order_by("-position").values_list("position", flat=True).first()
@@ -102,16 +109,16 @@ def read_transcript(session: Session, *, epoch: int, start: int | None) -> Trans
     results = _results(session, epoch, page)
     summaries = {summary.pk: summary for summary in _summaries_of(page)}
     slug = session.workspace.slug
-    turns = _turns(session, page, results, slug)
+    turns = _turns(session, page, results, slug, show)
     return Transcript(_groups(turns, summaries, session), epoch, start, start + len(page), length)
 
 
 def read_turns(entries: Sequence[Entry]) -> list[Turn]:
-    """Return consecutive entries of a session as turns, with the results of their calls. One query."""
+    """Return consecutive entries of a session as turns with their calls' results, secrets masked. One query."""
     if not entries:
         return []
     session = entries[0].session
-    return _turns(session, entries, _results(session, entries[0].epoch, entries), session.workspace.slug)
+    return _turns(session, entries, _results(session, entries[0].epoch, entries), session.workspace.slug, masked)
 
 
 def _summaries_of(page: Iterable[Entry]) -> Iterable[Summary]:
@@ -129,7 +136,9 @@ def _results(session: Session, epoch: int, page: Sequence[Entry]) -> list[Entry]
     return [*here, *beyond.order_by("position")]
 
 
-def _turns(session: Session, page: Sequence[Entry], results: Sequence[Entry], slug: str) -> list[Turn]:
+def _turns(
+    session: Session, page: Sequence[Entry], results: Sequence[Entry], slug: str, show: Callable[[str], str]
+) -> list[Turn]:
     waiting = list(results)
     used: set[int] = set()
     turns: list[Turn] = []
@@ -142,9 +151,10 @@ def _turns(session: Session, page: Sequence[Entry], results: Sequence[Entry], sl
             result = _answer(call, entry, waiting, used)
             if result:
                 used.add(result.pk)
-            calls.append(_call(call, result, slug))
+            calls.append(_call(call, result, slug, show))
         consolidated = is_current and entry.position < session.last_consolidated
-        turns.append(Turn(entry, _url(slug, entry.pk), _html(entry), calls, consolidated))
+        text = show(entry.content)
+        turns.append(Turn(entry, _url(slug, entry.pk), text, _html(entry, text), calls, consolidated))
     return turns
 
 
@@ -160,17 +170,17 @@ def _answer(call: ToolCall, entry: Entry, waiting: Sequence[Entry], used: set[in
     )
 
 
-def _call(call: ToolCall, entry: Entry | None, slug: str) -> Call:
+def _call(call: ToolCall, entry: Entry | None, slug: str, show: Callable[[str], str]) -> Call:
     arguments = call["function"]["arguments"]
     content = entry.content if entry else ""
     return Call(
         name=call["function"]["name"],
-        brief=_brief(arguments),
-        arguments=_pretty(arguments),
+        brief=show(_brief(arguments)),
+        arguments=show(_pretty(arguments)),
         token_count=count_tokens(arguments) + (entry.token_count if entry else 0),
         open=bool(entry) and len(content) + len(arguments) <= OPEN_RESULT_CHARS // 4,
         state="error" if looks_like_error(content) else "",
-        result=Result(entry.pk, entry.position, _url(slug, entry.pk), content) if entry else None,
+        result=Result(entry.pk, entry.position, _url(slug, entry.pk), show(content)) if entry else None,
     )
 
 
@@ -187,10 +197,10 @@ def _pretty(arguments: str) -> str:
     return arguments if values is None else json.dumps(values, ensure_ascii=False, indent=2)
 
 
-def _html(entry: Entry) -> SafeString | None:
+def _html(entry: Entry, text: str) -> SafeString | None:
     """Render messages as Markdown; tool calls, output and context stay verbatim."""
     is_prose = entry.role in ("user", "assistant") and (entry.kind == Entry.Kind.MESSAGE or entry.tool_calls)
-    return render_markdown(entry.content) if is_prose and entry.content else None
+    return render_markdown(text) if is_prose and text else None
 
 
 def _url(slug: str, pk: int) -> str:

@@ -226,6 +226,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "knowledge:edit-key-value": ("-", "editor"),
     "knowledge:reveal-key-value": ("viewer", "editor"),
     "documents:reveal-document": ("viewer", "editor"),
+    "sessions:reveal": ("viewer", "editor"),
     "knowledge:end-scratch": ("-", "operator"),
     "term": ("viewer", "viewer"),
     "relate-terms": ("-", "editor"),

@@ -154,7 +154,9 @@ def test_stored_text_in_a_turn_is_escaped_and_htmx_is_disabled():
     entry = {"pk": 7, "position": 3, "kind": "message", "role": "user", "content": hostile}
     entry |= {"token_count": 9, "occurred_at": None}
     call = {"name": hostile, "brief": hostile, "arguments": hostile, "token_count": 1, "result": None}
-    html = render_to_string("includes/turn.html", {"entry": entry, "calls": [call], "url": "#entry-7"})
+    html = render_to_string(
+        "includes/turn.html", {"entry": entry, "text": hostile, "calls": [call], "url": "#entry-7"}
+    )
     assert "<img" not in html
     assert "<div hx-get" not in html
     assert re.search(r'<div class="prose verbatim" dir="auto" hx-disable>&lt;img', html)

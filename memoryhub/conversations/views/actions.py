@@ -21,8 +21,18 @@ from memoryhub.jobs.labels import added_label
 from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import masked_json
 from memoryhub.lib.pagination import parse_int
-from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_session, get_workspace, log_page_access, person
+from memoryhub.permissions import (
+    EDITOR,
+    OPERATOR,
+    by_person,
+    get_session,
+    get_workspace,
+    has_role,
+    log_page_access,
+    person,
+)
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.access_log import seen_epoch
@@ -171,6 +181,8 @@ def export(request: HttpRequest, slug: str, pk: int) -> StreamingHttpResponse:
     epoch = parse_int(request.GET.get("epoch"), digits=5)
     name, parts = session_parts(session, request.GET.get("layout", ""), epoch=epoch)
     log_page_access(request, session.workspace, "session.exported", seen_epoch(session, epoch))
+    if not has_role(request.user, session.workspace, EDITOR):
+        parts = map(masked_json, parts)
     return streaming_download(parts, name)
 
 

@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404
 
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.validation import json_text
 from memoryhub.permissions import get_workspace, log_page_access
@@ -29,12 +30,12 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "session": session,
         "max_messages": max_messages,
         "max_tokens": max_tokens,
-        "text": context_text(built) if request.GET.get("form") == "text" else None,
+        "text": masked(context_text(built)) if request.GET.get("form") == "text" else None,
         "context": built,
         "dropped": _dropped_ranges(built.dropped),
         "system_parts": [part for part in shown if part.source != "entry"],
         "entry_parts": [
-            (part, json_text(part.message["tool_calls"]) if "tool_calls" in part.message else "")
+            (part, masked(json_text(part.message["tool_calls"])) if "tool_calls" in part.message else "")
             for part in shown
             if part.source == "entry"
         ],

@@ -13,7 +13,7 @@ from memoryhub.conversations.context import ContextPart, build_context, seen_in
 from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text import as_markdown
-from memoryhub.permissions import get_session, log_page_access
+from memoryhub.permissions import get_session, log_page_access, readable_text
 from sessions_app.models import Summary
 from sessions_app.services.access_log import seen_epoch, seen_rows
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES
@@ -34,6 +34,7 @@ def session(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             found, epoch=epoch, originals="originals" in request.GET, zone=timezone.get_current_timezone()
         )
         log_page_access(request, found.workspace, "session.exported", seen_epoch(found, epoch))
+    text = readable_text(request, found.workspace, text, f"the session {found.key}")
     return markdown_response(text, found.key, is_shown="copy" in request.GET)
 
 
@@ -48,6 +49,7 @@ def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     )
     text = as_markdown.context(found.key, [_part(part) for part in built.parts], tokens=built.tokens)
     log_page_access(request, found.workspace, "context.read", seen_in(built))
+    text = readable_text(request, found.workspace, text, f"the context of {found.key}")
     return markdown_response(text, f"context-{found.key}", is_shown="copy" in request.GET)
 
 

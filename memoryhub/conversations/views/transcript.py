@@ -5,14 +5,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
+from django.views.decorators.http import require_http_methods
 
 from memoryhub.conversations.forms import AppendForm
 from memoryhub.lib.charts import EntryRange, Mark, Minimap, minimap
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.validation import json_text
-from memoryhub.permissions import get_workspace, has_role, log_page_access
-from sessions_app.models import Entry, Membership, Session, Summary
+from memoryhub.permissions import get_workspace, has_role, log_page_access, record_reveal
+from sessions_app.models import Entry, Membership, Session, Summary, Workspace
 from sessions_app.services.access_log import ENTRIES, Seen, seen_rows
 from sessions_app.services.stats import figures_of
 from sessions_app.services.transcript import PAGE_ENTRIES, Transcript, read_transcript
@@ -22,12 +25,31 @@ LATE_TURNS = 20  # earlier calls without a result aren't expected to get one
 
 
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    workspace = get_workspace(request, slug)
+    """Show a page of a transcript with its secrets masked."""
+    return _page(request, get_workspace(request, slug), pk, is_revealed=False)
+
+
+@require_http_methods(["GET", "POST"])
+def reveal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Show a page of a transcript with its secrets once, and record it. Reloading redirects to the transcript."""
+    if request.method == "GET":
+        get_workspace(request, slug)
+        return redirect("sessions:detail", slug, pk)
+    workspace = get_workspace(request, slug, role=Membership.Role.EDITOR)
+    session: Session = get_object_or_404(Session, workspace=workspace, pk=pk)
+    record_reveal(request, workspace, f"the session {session.key}")
+    return _page(request, workspace, pk, is_revealed=True)
+
+
+def _page(request: HttpRequest, workspace: Workspace, pk: int, *, is_revealed: bool) -> HttpResponse:
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     epochs = _epochs(session)
     epoch = parse_int(request.GET.get("epoch"), digits=9)
     transcript = read_transcript(
-        session, epoch=session.epoch if epoch is None else epoch, start=parse_int(request.GET.get("from"), digits=9)
+        session,
+        epoch=session.epoch if epoch is None else epoch,
+        start=parse_int(request.GET.get("from"), digits=9),
+        show=show_invisible if is_revealed else masked,
     )
     log_page_access(request, workspace, "entries.read", _seen(session, transcript))
     context = {
@@ -36,6 +58,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "figures": figures_of(session),
         "epochs": epochs if len(epochs) > 1 else [],
         "transcript": transcript,
+        "is_revealed": is_revealed,
         "epoch_summary": _summary_text(session, transcript.epoch),
         "live_url": _live_url(session, transcript, request.newest_record),  # type: ignore[attr-defined]
         "arrivals_url": _arrivals_url(session, transcript) if _is_last_page(session, transcript) else "",
@@ -102,6 +125,7 @@ def arrivals(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "workspace": workspace,
         "session": session,
         "transcript": transcript,
+        "is_revealed": False,
         "figures": figures_of(session),
         "arrivals_url": _arrivals_url(session, transcript),
     }

@@ -31,7 +31,7 @@ from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text import as_markdown
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lib.tokens import counter_for
-from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
+from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access, readable_text
 from sessions_app.models import Run, Workspace
 from sessions_app.services.access_log import seen_rows
 
@@ -226,4 +226,5 @@ def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponse:
         for category, label in labels.items()
     ]
     text = as_markdown.grouped_list(f"Knowledge of {workspace.name}", groups)
+    text = readable_text(request, workspace, text, "the knowledge")
     return markdown_response(text, f"knowledge-{slug}", is_shown="copy" in request.GET)

@@ -23,8 +23,17 @@ from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.masked_text import has_secrets, masked_json
 from memoryhub.lib.pagination import keyset_page, parse_int
-from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
+from memoryhub.permissions import (
+    EDITOR,
+    by_person,
+    get_workspace,
+    has_role,
+    log_page_access,
+    readable_text,
+    record_reveal,
+)
 from sessions_app.models import Membership, Workspace
 from sessions_app.services.access_log import seen_rows
 
@@ -139,7 +148,10 @@ def show_row(request: HttpRequest, slug: str, pk: int, *, kind: EditableKind) ->
         else:
             return after_edit(request, run, slug, reverse(kind.row_url, args=[slug, pk]))
     log_page_access(request, workspace, f"{kind.access}.read", seen_rows(kind.table, [pk]))
-    context = row_context(request, workspace, kind, row) | {
+    context = row_context(request, workspace, kind, row)
+    if context["may_edit"] and not is_change and any(has_secrets(str(value)) for value in current.values()):
+        record_reveal(request, workspace, f"{kind.table} {pk}")  # the form shows them
+    context |= {
         "form": form,
         "same_as": same_as,
         "fields": extra_fields(row),
@@ -185,4 +197,5 @@ def send_rows(request: HttpRequest, workspace: Workspace, kind: Kind) -> HttpRes
     """Send the agent's file of all rows in use, and log the access."""
     pks = kind.matching(workspace, {}).values_list("pk", flat=True)
     log_page_access(request, workspace, f"{kind.access}.exported", seen_rows(kind.table, pks))
-    return download(kind.file(workspace), kind.file_name)
+    text = readable_text(request, workspace, kind.file(workspace), kind.file_name, mask=masked_json)
+    return download(text, kind.file_name)

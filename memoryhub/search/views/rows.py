@@ -161,7 +161,7 @@ def _badges(kind: str, row: Any) -> list[tuple[str, str]]:
     if getattr(row, "hold", None):
         badges.append((gettext("held for review"), "warn"))
     badges += [(str(tag), "") for tag in getattr(row, "tags", [])[:8]]
-    return badges + ([(str(row.source)[:60], "source")] if getattr(row, "source", "") else [])
+    return badges + ([(masked(str(row.source))[:60], "source")] if getattr(row, "source", "") else [])
 
 
 def category_words(category: str) -> str:
