@@ -37,6 +37,7 @@ SERVE_MODULES = [
     "django_htmx",
     "django_stubs_ext",
     "filelock",
+    "httpcore2",
     "httpx2",
     "markdown_it",
     "mcp",

@@ -13,8 +13,10 @@ import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
+from typing import Any
 from urllib.parse import urlsplit
 
+import httpcore2
 import httpx2
 from django.utils.translation import gettext
 
@@ -32,6 +34,7 @@ BAD_PORTS = frozenset((
 ))
 # fmt: on
 DECODED_CHUNK_BYTES = 2**16
+WRITTEN_BYTES = 2**14  # between checks of the deadline
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})  # of clouds that use no link-local address
 _IPV6_GLOBAL = ipaddress.ip_network("2000::/3")  # all other IPv6 ranges are special
 _EMBEDDED_IPV4 = [  # IPv6 ranges whose addresses lead to an IPv4 address inside them
@@ -144,17 +147,77 @@ def _ssl_context() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
+class _DeadlineBackend(httpcore2.NetworkBackend):
+    """Connects with streams that end at the deadline: httpx's timeouts begin anew with each byte received."""
+
+    def __init__(self, inner: httpcore2.NetworkBackend, deadline: float) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        timeout = min(_remaining(self._deadline), timeout or CONNECT_SECONDS)
+        stream = self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+        return _DeadlineStream(stream, self._deadline)
+
+
+class _DeadlineStream(httpcore2.NetworkStream):
+    """A stream whose reads and writes take until the deadline at most, whatever their own timeouts."""
+
+    def __init__(self, inner: httpcore2.NetworkStream, deadline: float) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  it isn't shorter
+        return self._inner.read(max_bytes, _remaining(self._deadline))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+        for start in range(0, len(buffer), WRITTEN_BYTES):
+            self._inner.write(buffer[start : start + WRITTEN_BYTES], _remaining(self._deadline))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        timeout = min(_remaining(self._deadline), timeout or CONNECT_SECONDS)
+        return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, timeout), self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+def _remaining(deadline: float) -> float:
+    """Return the seconds to the deadline. Raises ReadTimeout if it has passed."""
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise httpcore2.ReadTimeout("the deadline has passed")
+    return seconds
+
+
 class CheckedTransport(httpx2.BaseTransport):
     """A transport that connects to checked addresses only and reads responses of up to 5 MB.
 
     It asks for uncompressed responses. If a server compresses nevertheless, the limit counts decoded bytes.
-    ``deadline_seconds`` covers all requests of the transport together, including retries and decoding.
+    ``deadline_seconds`` covers all requests of the transport together, including retries, headers and decoding.
     """
 
     def __init__(self, *, allowed: Collection[str] = (), deadline_seconds: float) -> None:
         self._allowed = frozenset(allowed)
         self._deadline = time.monotonic() + deadline_seconds
         self._inner = httpx2.HTTPTransport(verify=_ssl_context(), trust_env=False)
+        backend = _DeadlineBackend(httpcore2.SyncBackend(), self._deadline)
+        self._inner._pool = httpcore2.ConnectionPool(_ssl_context(), network_backend=backend)  # no public parameter
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         remaining = self._deadline - time.monotonic()

@@ -7,6 +7,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 
+import httpcore2
 import httpx2
 import pytest
 from pytest_httpserver import HTTPServer
@@ -138,6 +139,44 @@ def test_no_request_is_sent_after_the_deadline(httpserver):
         ask(httpserver, deadline_seconds=0)
 
     assert httpserver.log == []
+
+
+class DrippingStream(httpcore2.MockStream):
+    """A reply of which each byte takes a second of the fake clock."""
+
+    def __init__(self, reply: bytes, clock: list[float]) -> None:
+        super().__init__([bytes([byte]) for byte in reply])
+        self.clock = clock
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        assert timeout is None or timeout > 0
+        self.clock[0] += 1
+        return super().read(max_bytes, timeout)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 60,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1;" + b"x" * 60 + b"\r\nx\r\n0\r\n\r\n",
+    ],
+    ids=["headers", "body", "chunk size"],
+)
+def test_a_reply_that_drips_ends_at_the_deadline(reply, names, monkeypatch):
+    clock = [0.0]
+    stream = DrippingStream(reply, clock)
+    names(slow=[PUBLIC])
+    monkeypatch.setattr(safe_http.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(httpcore2.SyncBackend, "connect_tcp", lambda *_args, **_options: stream)
+
+    with (
+        open_client(allowed=(), deadline_seconds=30) as client,
+        pytest.raises((httpx2.TimeoutException, DeadlinePassed)),
+    ):
+        client.get("http://slow.example/")
+
+    assert clock[0] <= 31
 
 
 def respond_compressed(httpserver: HTTPServer, body: bytes, encoding: str = "gzip") -> None:
