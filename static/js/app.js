@@ -18,6 +18,10 @@ document.addEventListener("htmx:responseError", ({ detail: { xhr: { status } } }
   say(sentences[status] ?? sentences.error.replace("{status}", status)));
 document.addEventListener("htmx:sendError", () => say(sentences.unreachable));
 document.addEventListener("htmx:timeout", () => say(sentences.slow));
+/* A request that a newer one replaces, or that ends because the reader leaves, is no error for the console. */
+htmx.logger = (_element, name, detail) => {
+  if (name === "htmx:afterRequest" || name === "htmx:sendAbort") delete detail.error;
+};
 
 /* Menus, dialogs, dismissing, copying: one listener for what is there now and what is swapped in later. */
 const closeMenus = (except) => all(".menu[open]").forEach((menu) => { if (menu !== except) menu.open = false; });

@@ -7,7 +7,6 @@
   const address = box.closest("[data-complete]").dataset.complete;
   let asking = null;
   let waiting = 0;
-  let sent = null;
 
   const letters = (text) => [...text].length;
   const options = () => [...list.children];
@@ -85,13 +84,29 @@
   });
   box.addEventListener("blur", close);
 
-  /* What was sent isn't searched once more as half typed. */
-  box.form.addEventListener("submit", () => {
-    close();
-    sent = box.value;
+  /* Results while typing. A search that the form sends cancels what is about to be asked, and is never aborted by it. */
+  let pause = 0;
+  let shown = box.value;
+  let isSending = false;
+  const search = () => {
+    if (isSending || box.value === shown) return;
+    shown = box.value;
+    htmx.trigger(box, "typed");
+  };
+  box.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(search, 250);
   });
-  box.addEventListener("input", () => { if (box.value !== sent) sent = null; });
-  box.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.target === box && box.value === sent) event.preventDefault();
+  box.form.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.target !== box.form) return;
+    clearTimeout(pause);
+    close();
+    shown = box.value;
+    isSending = true;
+  });
+  box.form.addEventListener("htmx:afterRequest", (event) => {
+    if (event.target !== box.form) return;
+    isSending = false;
+    search();
   });
 })();

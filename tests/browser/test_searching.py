@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.http import HttpResponse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from knowledge_app.models import KnowledgeEntry
 from memoryhub.demo import write_demo
+from memoryhub.search.views import search as search_views
 from memoryhub.sync.importing import import_workspace
+from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
+from tests.searches import know
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -43,6 +50,58 @@ def test_results_update_while_typing_and_the_address_follows(page: Page, demo: N
     page.reload()
     page.wait_for_load_state("networkidle")
     expect(page.locator(".search-rows mark").first).to_have_text("dome")
+
+
+@pytest.fixture
+def slow_results(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Return a function that delays the results of later searches by a number of seconds."""
+    render = search_views.render_page
+    delay = 0.0
+
+    def delayed(*arguments: Any, **values: Any) -> HttpResponse:
+        time.sleep(delay)
+        return render(*arguments, **values)
+
+    def set_delay(seconds: float) -> None:
+        nonlocal delay
+        delay = seconds
+
+    monkeypatch.setattr(search_views, "render_page", delayed)
+    return set_delay
+
+
+@pytest.mark.parametrize("submit", ["Enter", "button"])
+def test_a_submitted_search_always_shows_results(page: Page, workspace: Workspace, slow_results, submit: str):
+    know(workspace, "the dome rotates")
+    for seconds in (0.0, 0.15, 0.4, 0.8, 3.0):
+        slow_results(0.0)
+        page.goto(f"/w/{workspace.slug}/search/")
+        slow_results(seconds)
+        page.keyboard.type("dome", delay=20)
+        if submit == "Enter":
+            page.keyboard.press("Enter")
+        else:
+            page.click("#search-form button[type=submit]")
+        if seconds > 0.5:
+            expect(page.get_by_text("Searching…")).to_be_visible()
+        expect(page.locator(".search-rows mark").first).to_have_text("dome", timeout=20_000)
+        page.wait_for_url("**/search/?q=dome*")
+        expect(page.get_by_text("Searching…")).to_be_hidden()
+        page.wait_for_load_state("networkidle")
+
+
+def test_typing_during_a_search_does_not_abort_it(page: Page, workspace: Workspace, slow_results):
+    know(workspace, "the dome lights up")
+    aborted: list[str] = []
+    page.on("requestfailed", lambda request: aborted.append(request.url))
+    page.goto(f"/w/{workspace.slug}/search/")
+    slow_results(0.8)
+    page.fill("#q", "dome")
+    page.keyboard.press("Enter")
+    page.keyboard.type(" lights", delay=20)
+    page.wait_for_url("**/search/?q=dome+lights*")
+    page.wait_for_load_state("networkidle")
+    assert not aborted
 
 
 def test_a_result_explains_itself_and_shows_its_context(page: Page, demo: None):
