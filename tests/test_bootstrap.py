@@ -279,19 +279,18 @@ def lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def stat_fields(pid):
-    """Return the state and parent id of a process from /proc."""
-    text = Path(f"/proc/{pid}/stat").read_text()
+def parent_of(pid):
+    """Return the parent's id of a running process, or None if it has ended, zombies included."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
     state, parent = text.rpartition(")")[2].split()[:2]
-    return state, int(parent)
+    return None if state in "ZX" else int(parent)
 
 
 def is_gone(pid):
-    """Return whether a process has ended, zombies included."""
-    try:
-        return stat_fields(pid)[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    return parent_of(pid) is None
 
 
 @linux_only
@@ -359,7 +358,7 @@ def read_greeting(process):
 
 def children_of(process):
     pids = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
-    return [pid for pid in pids if not is_gone(pid) and stat_fields(pid)[1] == process.pid]
+    return [pid for pid in pids if parent_of(pid) == process.pid]
 
 
 @linux_only
@@ -369,7 +368,7 @@ def test_serve_prints_the_setup_link_responds_and_stops_cleanly(hub, hub_home):
     address, port = re.search(r"MemoryHub is running at (http://127\.0\.0\.1:(\d+))", greeting).groups()
     assert re.search(rf"setup link +{re.escape(address)}/setup/[\w-]{{20,}}/\n", greeting)
     assert (hub_home / "address").read_text() == address
-    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=90)  # the first request loads the site
     connection.request("GET", "/static/css/main.css")
     assert connection.getresponse().status == 200
     connection.close()
@@ -389,4 +388,4 @@ def test_the_worker_ends_when_the_hub_is_killed(hub):
     (worker,) = wait_until(lambda: children_of(process))
     process.kill()
     process.wait(10)
-    wait_until(lambda: is_gone(worker))
+    wait_until(lambda: is_gone(worker), seconds=120)  # it watches its standard input once it has loaded
