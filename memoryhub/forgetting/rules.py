@@ -30,10 +30,10 @@ from knowledge_app.models import (
     Observation,
     Term,
 )
-from knowledge_app.services.documents.history import text_hash
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.forgetting.matching import MARK, Redaction, texts_in
+from memoryhub.lib.layouts.records import text_hash
 from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,

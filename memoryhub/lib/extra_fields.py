@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
+from memoryhub.lib.json_numbers import SPELLINGS
 from memoryhub.lib.validation import json_text
 
 
@@ -19,7 +20,8 @@ def extra_fields(row: HasExtra) -> Fields:
 
     Not a dict: in a template, ``extra.items`` would look up a field named "items".
     """
-    return [(name, json_text(value)) for name, value in row.extra.items()] if isinstance(row.extra, dict) else []
+    values = row.extra if isinstance(row.extra, dict) else {}
+    return [(name, json_text(value)) for name, value in values.items() if name != SPELLINGS]
 
 
 def with_extra_fields(rows: Iterable[RowT]) -> list[tuple[RowT, Fields]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.json_numbers import SpelledText, spelled
 
 MAX_DEPTH = 64
 BRIEF_CHARS = 80
@@ -42,21 +43,22 @@ class BadJSON(Invalid):
 class _ParserHooks:
     """Hooks of ``json.loads`` that make values storable and record each repair."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_spelling: bool) -> None:
+        self.keep_spelling = keep_spelling
         self.repairs: list[str] = []
 
     def whole(self, digits: str) -> int | str:
         if len(digits.lstrip("-")) <= MAX_SAFE_DIGITS:
-            return int(digits)
+            return spelled(digits) if self.keep_spelling and digits == "-0" else int(digits)
         self.repairs.append(f"a number of {len(digits)} digits is kept as text")
-        return digits
+        return SpelledText(digits) if self.keep_spelling else digits
 
     def fraction(self, digits: str) -> float | str:
         value = float(digits)
         if math.isfinite(value):
-            return value
+            return spelled(digits) if self.keep_spelling and repr(value) != digits else value
         self.repairs.append("a number too large to store is kept as text")
-        return digits
+        return SpelledText(digits) if self.keep_spelling else digits
 
     def constant(self, name: str) -> str:
         self.repairs.append(f"{name}{KEPT_AS_TEXT}")
@@ -91,14 +93,14 @@ def visible_line(text: str) -> str:
     return _LINE_OR_DIRECTION.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
-def decode_json(text: str) -> Decoded:
+def decode_json(text: str, *, keep_spelling: bool = False) -> Decoded:
     """Parse JSON and make every value storable on both databases.
 
     NaN, Infinity and integers of more than 18 digits become text; NUL and lone surrogates become escapes; of a
-    repeated key, the last value is kept; a byte-order mark is dropped. Raises BadJSON, also for more than 64 levels
-    of nesting.
+    repeated key, the last value is kept; a byte-order mark is dropped. ``keep_spelling``: return numbers that Python
+    would write otherwise as the classes of ``json_numbers``. Raises BadJSON, also for more than 64 levels of nesting.
     """
-    hooks = _ParserHooks()
+    hooks = _ParserHooks(keep_spelling=keep_spelling)
     try:
         value = json.loads(
             text.removeprefix("\ufeff"),
@@ -121,7 +123,7 @@ def decode_json(text: str) -> Decoded:
 def _storable(value: Any, repairs: list[str], depth: int) -> Any:
     if depth < 0:
         raise BadJSON(f"nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, str):
+    if isinstance(value, str) and not isinstance(value, SpelledText):
         cleaned = clean_text(value)
         if cleaned != value:
             repairs.append(ESCAPED)

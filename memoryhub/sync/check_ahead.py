@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowledge_app.models import HistoryEntry, KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services.documents.history import text_hash
-from memoryhub.lib.layouts.records import FileRead, HistoryLog, KeyValueRecord, KnowledgeRecord, ObservationRecord
+from memoryhub.lib.layouts.records import (
+    FileRead,
+    HistoryLog,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    text_hash,
+)
 from sessions_app.models import Workspace
 
 

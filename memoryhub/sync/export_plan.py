@@ -25,13 +25,23 @@ from knowledge_app.models import (
 from knowledge_app.services.held_rows import unheld
 from memoryhub.graph.export import count_terms
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.json_numbers import SPELLINGS
 from memoryhub.lib.layouts.coverage import ExportPlan, plan_layout
 from memoryhub.lib.layouts.file_names import is_own_name, session_names
 from memoryhub.lib.layouts.snapshot import LAYOUTS
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.export import count_summaries
 
-STORED_ELSEWHERE = ("content", "tool_calls", "compressed", "timestamp", "role", "id", "tokenCount")  # keys of extra
+STORED_ELSEWHERE = (
+    "content",
+    "tool_calls",
+    "compressed",
+    "timestamp",
+    "role",
+    "id",
+    "tokenCount",
+    SPELLINGS,
+)  # keys of extra
 KEPT_BY_NANOBOT = 1_000  # entries in its journal (formats.md section 2)
 
 

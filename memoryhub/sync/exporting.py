@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from zoneinfo import ZoneInfo
 
@@ -39,6 +39,7 @@ from memoryhub.sync.write_folder import OutFile, write_folder
 from sessions_app.models import Session, SourceFile, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.export import all_sessions
+from sessions_app.services.sources import HISTORY_EXTRA
 
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip archive: equal memory gives equal bytes
 _IDENTITY = re.compile(r"(?:^|/)sessions/([0-9a-f]{32})/")
@@ -141,6 +142,7 @@ def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
         sessions=all_sessions(workspace, with_earlier=layout == "hub"),
         documents=document_records(workspace),
         history=history_records(workspace),
+        history_extra=_history_extra(workspace),
         knowledge=knowledge_records(workspace),
         observations=observation_records(workspace),
         key_values=key_value_records(workspace),
@@ -151,6 +153,14 @@ def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
         settings={name: getattr(workspace, name) for name in SETTINGS},
         zone=ZoneInfo(settings.TIME_ZONE),
     )
+
+
+def _history_extra(workspace: Workspace) -> dict[str, Any]:
+    """Return what the latest history file has beside its entries."""
+    rows = SourceFile.objects.filter(workspace=workspace, kind="history")
+    row = rows.order_by("-last_seen_at", "path").first()
+    found = row.extra.get(HISTORY_EXTRA) if row else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _identity(workspace: Workspace) -> str:

@@ -7,18 +7,18 @@ nanobot 0.1 and Grip use their workspace folder. nanobot 0.3 keeps sessions outs
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from memoryhub.lib.json_numbers import dump_json, respelled
 from memoryhub.lib.layouts import hub
 from memoryhub.lib.layouts.file_names import distinct_name, session_names
 from memoryhub.lib.layouts.nanobot import CHECKPOINT
 from memoryhub.lib.layouts.records import DocumentRecord, KnowledgeRecord, ObservationRecord, SessionRecord
 from memoryhub.lib.layouts.snapshot import Snapshot, program_of
-from memoryhub.lib.layouts.write import grip_entries, write_session
+from memoryhub.lib.layouts.write import session_parts
 from memoryhub.lib.layouts.write_rows import cache_json, key_values_json, knowledge_json, observations_json
 from memoryhub.sync.write_history import grip_log, nanobot_journal, nanobot_log
 
@@ -46,7 +46,7 @@ def write_folder(snapshot: Snapshot, layout: str, written: Counter[str]) -> Iter
     """Yield the files of a workspace in a layout of ``snapshot.LAYOUTS``; the same memory gives the same bytes.
 
     Read each file's parts before the next file. ``written`` counts the items by kind as files are read. Memory use is
-    bounded by the largest session, and by all rows of one kind. Raises KeyError for an unknown layout.
+    bounded by all rows of one kind, except entries. Raises KeyError for an unknown layout.
     """
     writers: dict[str, Callable[[Snapshot, Counter[str]], Iterator[OutFile]]] = {
         "nanobot": _nanobot,
@@ -82,12 +82,14 @@ def _nanobot_current(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutF
         name = names[session.key] if session.is_visible_to_agent else old_names[session.key]
         yield _session(session, f"{place}/{name}.jsonl", "nanobot-current", snapshot, written)
         if snapshot.program == "nanobot" and "checkpoint" in session.extra:
-            text = json.dumps(session.extra["checkpoint"], ensure_ascii=False, separators=(",", ":"))
+            found = respelled({"checkpoint": session.extra["checkpoint"]}, session.extra)["checkpoint"]
+            text = dump_json(found, separators=(",", ":"))
             yield OutFile(f"{place}/{name}{CHECKPOINT}", [text])
     yield from _documents(snapshot, "workspace/", written, with_knowledge=True)
     last: list[int] = []
+    extra = snapshot.history_extra if snapshot.program == "nanobot" else {}
     entries = _counted(snapshot.history, "history", written)
-    yield OutFile("workspace/memory/history.jsonl", nanobot_journal(entries, snapshot.zone, last))
+    yield OutFile("workspace/memory/history.jsonl", nanobot_journal(entries, snapshot.zone, last, extra))
     for name in (".cursor", ".dream_cursor"):  # everything exported is already in MEMORY.md
         yield OutFile(f"workspace/memory/{name}", (str(cursor) for cursor in last))
 
@@ -102,6 +104,9 @@ def _grip(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
     entries = _counted(snapshot.history, "history", written)
     for name, text in grip_log(entries, snapshot.created_at):
         logs[name].append(text)
+    preamble = snapshot.history_extra.get("preamble") if snapshot.program == "grip" else None
+    if logs and isinstance(preamble, str):
+        logs[min(logs)].insert(0, f"{preamble}\n")
     for name in sorted(logs):
         yield OutFile(f"memory/{name}", logs[name])
     knowledge = list(_counted(snapshot.knowledge, "knowledge", written))
@@ -138,9 +143,8 @@ def _hub(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
     for session in snapshot.sessions:
         epoch = session.epoch or 0
         name = f"sessions/{distinct_name(session.key, 'grip')}-{epoch:05}.jsonl"
-        written["entries"] += len(session.entries)
         written["summaries"] += len(session.summaries)
-        yield OutFile(name, hub.session_lines(session))
+        yield OutFile(name, hub.session_lines(session, _counted(session.entries, "entries", written)))
     written["sessions"] += len(set(snapshot.keys))
     for document in _counted(snapshot.documents, "documents", written):
         yield OutFile(f"documents/{document.name}", [], document.raw or document.content.encode())
@@ -160,9 +164,9 @@ def _hub(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
 
 def _session(session: SessionRecord, path: str, layout: str, snapshot: Snapshot, written: Counter[str]) -> OutFile:
     written["sessions"] += 1
-    written["entries"] += len(grip_entries(session) if layout == "grip" else session.entries)
     is_native = snapshot.program == program_of(layout)
-    return OutFile(path, [write_session(session, layout, zone=snapshot.zone, is_native=is_native)])
+    parts = session_parts(session, layout, zone=snapshot.zone, is_native=is_native, written=written)
+    return OutFile(path, parts)
 
 
 def _documents(snapshot: Snapshot, below: str, written: Counter[str], *, with_knowledge: bool) -> Iterator[OutFile]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from memoryhub.lib.json_numbers import dump_json, respelled
 from memoryhub.lib.layouts.documents import one_entry
 from memoryhub.lib.layouts.grip import escape_times
-from memoryhub.lib.layouts.records import HistoryRecord
+from memoryhub.lib.layouts.records import HistoryRecord, text_hash
+from memoryhub.lib.layouts.write import unknown_records
 
 _NANOBOT_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\]")
 _GRIP_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\]")
@@ -27,13 +29,19 @@ def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]
         yield one_entry(prefix, entry.content) + "\n\n"
 
 
-def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[int]) -> Iterator[str]:
+def nanobot_journal(
+    entries: Iterable[HistoryRecord], zone: tzinfo, last: list[int], extra: Mapping[str, Any]
+) -> Iterator[str]:
     """Yield nanobot 0.3's history.jsonl. ``last`` receives the cursor of the last entry.
 
     An entry keeps its cursor if that is greater than the previous one; otherwise it gets the next. An unknown time is
-    null.
+    null. ``extra``: of the file (see ``HistoryLog``); its unknown records follow the entries that they followed.
     """
     cursor = 0
+    unknown: defaultdict[Any, list[Any]] = defaultdict(list)
+    for place, value in unknown_records(extra):
+        unknown[place].append(value)
+    yield from _lines(unknown.pop("", []))
     for entry in entries:
         own = entry.extra.get("cursor")
         cursor = own if type(own) is int and own > cursor else cursor + 1
@@ -45,7 +53,15 @@ def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[i
             row["session_key"] = entry.session_key
         row |= {name: value for name, value in entry.extra.items() if name != "cursor" and not row.get(name)}
         last[:] = [cursor]
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+        yield from _lines([respelled(row, entry.extra)])
+        if unknown:
+            yield from _lines(unknown.pop(text_hash(entry.content), []))
+    for values in unknown.values():
+        yield from _lines(values)
+
+
+def _lines(values: Iterable[Any]) -> Iterator[str]:
+    return (dump_json(value) + "\n" for value in values)
 
 
 def grip_log(entries: Iterable[HistoryRecord], fallback: datetime) -> Iterator[tuple[str, str]]:

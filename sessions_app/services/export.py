@@ -89,14 +89,17 @@ def _summary(summary: Summary, names: dict[int, str]) -> SummaryRecord:
 
 
 def all_sessions(workspace: Workspace, *, with_earlier: bool) -> Iterator[SessionRecord]:
-    """Yield the sessions of a workspace by key, one at a time, with earlier epochs (oldest first)."""
+    """Yield the sessions of a workspace by key, with earlier epochs (oldest first).
+
+    Their entries can be iterated once, and are read from the database meanwhile.
+    """
     for session in Session.objects.filter(workspace=workspace).order_by("key").iterator(chunk_size=200):
         earlier: list[int] = []
         if with_earlier:
             entries = Entry.objects.filter(session=session, epoch__lt=session.epoch)
             earlier = sorted(set(entries.values_list("epoch", flat=True).distinct()))
         for epoch in [*earlier, session.epoch]:
-            yield session_record(session, epoch=epoch)
+            yield session_record(session, epoch=epoch, is_streamed=True)
 
 
 def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from memoryhub.lib.import_counts import ImportCounts
-from memoryhub.lib.layouts.records import Problem, SessionRecord, SummaryRecord
+from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, Problem, SessionRecord, SummaryRecord
 from memoryhub.lib.text.list_alignment import Alignment, align
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lib.validation import is_visible_line
@@ -224,7 +224,7 @@ def _open(
         "summary_text": record.summary_text,
         "is_visible_to_agent": record.is_visible_to_agent,
         "note": record.note,
-        "extra": record.extra,
+        "extra": _placed(record.extra, plan.alignment.offset),
         "updated_at": updated_at,
         **own,
     }
@@ -250,6 +250,15 @@ def _open(
     if changed:
         session.save(update_fields=changed)
     return session, bool(changed)
+
+
+def _placed(extra: dict[str, Any], offset: int) -> dict[str, Any]:
+    """Return a file's extra fields, with the places of its unknown records counted from the epoch's first entry."""
+    kept = extra.get(UNKNOWN_RECORDS)
+    if not offset or not isinstance(kept, list):
+        return extra
+    pairs = [pair for pair in kept if isinstance(pair, list) and pair and type(pair[0]) is int]
+    return extra | {UNKNOWN_RECORDS: [[place + offset, *more] for place, *more in pairs]}
 
 
 def _move_pointer(session: Session, record: SessionRecord, plan: SessionPlan, now: datetime) -> bool:

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from memoryhub.lib.layouts.records import FileRead, Problem
+from memoryhub.lib.layouts.records import FileRead, HistoryLog, Problem
 from sessions_app.models import ImportProblem, ImportReport, SourceFile, Workspace
 
+HISTORY_EXTRA = "history_extra"  # in SourceFile.extra: what a history file has beside its entries
 Status = SourceFile.Status
 
 
@@ -37,6 +38,9 @@ def record_source(
     if read.info:
         row.size, row.mtime_ns, row.content_hash = read.info.size, read.info.mtime_ns, read.info.sha256
         row.stamp = "" if read.always_reread else read.info.stamp
+        for item in read.items:
+            if isinstance(item, HistoryLog) and item.extra != row.extra.get(HISTORY_EXTRA, {}):
+                row.extra = row.extra | {HISTORY_EXTRA: item.extra}
     row.save()
     return row
 

@@ -15,7 +15,8 @@ from memoryhub.lib.errors import Invalid
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts import agterm, grip, nanobot
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
-from memoryhub.lib.layouts.write import LAYOUTS, LINES, session_lines, write_session
+from memoryhub.lib.layouts.write import LAYOUTS
+from memoryhub.lib.layouts.write import session_parts as layout_parts
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, record
@@ -33,18 +34,16 @@ def export_session(session: Session, layout: str = "", *, epoch: int | None = No
 
 
 def session_parts(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, Iterator[str]]:
-    """Return what ``export_session`` returns, in parts. Of nanobot's files, each is read when it is needed."""
+    """Return what ``export_session`` returns, in parts, for which entries are read when they are needed."""
     own = session.workspace.layout
     layout = layout or (own if own in LAYOUTS else "agterm")
     if layout not in LAYOUTS:
         words = gettext("Sessions can be exported for %(layouts)s, not for %(layout)s.")
         raise Invalid(words % {"layouts": ", ".join(LAYOUTS), "layout": layout}, code="unknown_export")
-    is_streamed = layout in LINES
-    write = session_lines if is_streamed else write_session
-    found = session_record(session, epoch=epoch, is_streamed=is_streamed)
-    written = write(found, layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own)
+    found = session_record(session, epoch=epoch, is_streamed=True)
+    parts = layout_parts(found, layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own)
     stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in session.key)[:100]
-    return f"{stem}.{LAYOUTS[layout]}", iter([written]) if isinstance(written, str) else written
+    return f"{stem}.{LAYOUTS[layout]}", parts
 
 
 def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
@@ -56,14 +55,16 @@ def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
     taken: set[str] = set()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for session in sessions:
-            name, text = export_session(session)
+            name, parts = session_parts(session)
             stem, _, suffix = f"{session.workspace.slug}/{name}".rpartition(".")
             free = next(
                 place for number in range(1, len(taken) + 2)
                 if (place := f"{stem}{f'-{number}' if number > 1 else ''}.{suffix}").lower() not in taken
             )  # fmt: skip
             taken.add(free.lower())
-            archive.writestr(free, text)
+            with archive.open(free, "w") as out_file:
+                for part in parts:
+                    out_file.write(part.encode())
             count += 1
     return count
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoryhub.integrity import check_memory
+from memoryhub.sync.exporting import export_workspace
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services import export
 from sessions_app.services.audit import By
@@ -137,17 +138,35 @@ def test_an_unknown_program_is_refused():
         export_session(open_at(workspace_of("hub")), "eliza")
 
 
-def test_a_nanobot_export_reads_entries_while_it_is_sent(workspace, monkeypatch):
+@pytest.mark.parametrize(("layout", "start"), [("nanobot", '{"_type"'), ("grip", '{"key"'), ("agterm", "{\n")])
+def test_an_export_reads_entries_while_it_is_sent(workspace, monkeypatch, layout, start):
     session = open_at(workspace)
     add(session, [{"role": "user", "content": f"message {number}"} for number in range(40)])
     read = []
     make = export._entry
     monkeypatch.setattr(export, "_entry", lambda entry, names: read.append(entry.pk) or make(entry, names))
 
-    name, parts = session_parts(session, "nanobot")
+    _, parts = session_parts(session, layout)
     first = next(parts)
 
-    assert (name, read, json.loads(first)["_type"]) == ("cli_main.jsonl", [], "metadata")
+    assert (first.startswith(start), read) == (True, [])
     next(parts)
     assert len(read) == 1
-    assert len(list(parts)) == 39
+    assert len(list(parts)) >= 39
+
+
+@pytest.mark.parametrize("layout", ["nanobot", "grip", "agterm", "hub"])
+def test_an_export_of_a_workspace_reads_entries_while_it_writes(workspace, tmp_path, monkeypatch, layout):
+    session = open_at(workspace)
+    add(session, [{"role": "user", "content": f"message {number}"} for number in range(40)])
+    read = []
+    make = export._entry
+    monkeypatch.setattr(export, "_entry", lambda entry, names: read.append(entry.pk) or make(entry, names))
+    at_steps = []
+
+    report = export_workspace(
+        workspace, tmp_path / "out", layout, by=By(PERSON, NOW), step=lambda *_: at_steps.append(len(read))
+    )
+
+    assert report.written["entries"] == 40
+    assert {1, 20, 40} <= set(at_steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +15,7 @@ from knowledge_app.services.documents.history_matching import HistoryMatch, LogE
 from knowledge_app.services.held_rows import hold_flagged, hold_imported
 from memoryhub.lib import db_retry
 from memoryhub.lib.import_counts import ImportCounts
-from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
+from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem, text_hash
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import DeletedSession, Run, Session, Workspace
 from sessions_app.services.audit import By, record
@@ -188,8 +187,3 @@ def _append_versions(
 def _update_in_batches(workspace: Workspace, pks: Sequence[int], **values: Any) -> None:
     for start in range(0, len(pks), 500):
         HistoryEntry.objects.filter(workspace=workspace, pk__in=pks[start : start + 500]).update(**values)
-
-
-def text_hash(content: str) -> str:
-    """Return the hash that identifies a log entry's text."""
-    return hashlib.sha256(content.strip().encode()).hexdigest()

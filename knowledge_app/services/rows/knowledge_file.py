@@ -5,11 +5,11 @@ A file is changed only if Python's JSON reproduces its exact bytes; files in ano
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memoryhub.lib.json_numbers import dump_json, load_json
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.lib.layouts.write_rows import knowledge_json
@@ -48,7 +48,7 @@ def edited_knowledge(
     """
     try:
         text = raw.decode("utf-8")
-        value = json.loads(text)
+        value = load_json(text)
         dump = _style_of(value, text)
     except (ValueError, RecursionError):
         return KnowledgeText(why_not="isn't JSON that can be read as it stands")
@@ -58,7 +58,7 @@ def edited_knowledge(
     if not isinstance(rows, list):
         return KnowledgeText(why_not="has no list of entries")
     rows[:] = [edited for row in rows if (edited := _edited(row, edit_of)) is not None]
-    rows += json.loads(knowledge_json(new()))["entries"]
+    rows += load_json(knowledge_json(new()))["entries"]
     changed = dump(value)
     return KnowledgeText(None if changed == text else changed)
 
@@ -67,7 +67,7 @@ def _style_of(value: Any, text: str) -> Callable[[Any], str] | None:
     end = "\n" if text.endswith("\n") else ""
 
     def dump(item: Any, style: dict[str, Any]) -> str:
-        return json.dumps(item, **style) + end
+        return dump_json(item, **style) + end
 
     found = next((style for style in STYLES if dump(value, style) == text), None)
     return None if found is None else lambda item: dump(item, found)

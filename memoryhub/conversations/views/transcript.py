@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 from memoryhub.conversations.forms import AppendForm
 from memoryhub.lib.charts import EntryRange, Mark, Minimap, minimap
 from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import parse_int
@@ -69,7 +70,7 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, *, is_revealed: b
         "map": _map(session, transcript),
         "pages": _pages(transcript),
         "sources": session.source_files.order_by("path"),
-        "extra": [(name, json_text(value)) for name, value in session.extra.items() if name != "checkpoint"],
+        "extra": [field for field in extra_fields(session) if field[0] != "checkpoint"],
         "checkpoint": json_text(session.extra["checkpoint"]) if "checkpoint" in session.extra else "",
     }
     return render_page(request, "conversations/detail.html", context, fragment="transcript")

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
+from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.entries import INVALID_TIME
 from memoryhub.lib.layouts.json_file import open_json
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
+    KEPT_IN_PLACE,
     REPAIRED,
+    UNKNOWN_RECORDS,
     DetectedLayout,
     EntryKind,
     EntryRecord,
@@ -20,6 +23,7 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
     SummaryRecord,
+    unknown_record,
 )
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import Folder
@@ -63,10 +67,13 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
     summaries = _summaries(path, rows if isinstance(rows, list) else [], zone, problems)
     known = {summary.source_id for summary in summaries}
     entries: list[EntryRecord] = []
+    unknown: list[Any] = []
     for index, row in enumerate(value["entries"]):
         entry = _entry(path, index, row, known, zone, problems)
         if entry:
             entries.append(entry)
+        else:
+            unknown.append(unknown_record(len(entries), row))
     _note_duplicates(path, entries, problems)
     _note_total(path, value.get("totalTokens"), entries, summaries, problems)
     present = {entry.source_id for entry in entries}
@@ -78,6 +85,7 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
             )
             problems.append(Problem(path, None, what, "the link is dropped", "repaired"))
     extra = {name: item for name, item in value.items() if name not in ("sessionId", "entries", "summaries")}
+    extra = with_spellings(extra | ({UNKNOWN_RECORDS: unknown} if unknown else {}), extra)
     times = [entry.occurred_at for entry in entries if entry.occurred_at]
     return SessionRecord(
         key=key,
@@ -113,7 +121,7 @@ def _entry(
 ) -> EntryRecord | None:
     if not isinstance(row, dict) or not isinstance(row.get("content"), str) or row.get("type") not in KINDS:
         what = f"entries[{index}] has no content or no known type"
-        problems.append(Problem(path, None, what, "skipped", "rejected", json_text(row).encode()[:2000]))
+        problems.append(Problem(path, None, what, KEPT_IN_PLACE, "rejected", json_text(row).encode()[:2000]))
         return None
     extra = {name: item for name, item in row.items() if name not in COLUMNS}
     summary_id = row.get("summaryId")
@@ -146,7 +154,7 @@ def _entry(
         token_count=row["tokenCount"] if _is_valid("tokenCount", row.get("tokenCount")) else None,
         source_id=row["id"] if _is_valid("id", row.get("id")) else "",
         summary_source_id=summary_id or "",
-        extra=extra,
+        extra=with_spellings(extra, row),
         source_fields=list(row),
     )
 
@@ -212,5 +220,5 @@ def _summary(row: dict[str, Any], zone: tzinfo) -> SummaryRecord:
         created_at=time(row.get("createdAt")),
         starts_at=time(time_range.get("start")),
         ends_at=time(time_range.get("end")),
-        extra={name: item for name, item in row.items() if name not in SUMMARY_FIELDS},
+        extra=with_spellings({name: item for name, item in row.items() if name not in SUMMARY_FIELDS}, row),
     )

@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.validation import BadJSON, canonical_json, json_text
@@ -58,7 +59,7 @@ def read_message(raw: Any, zone: tzinfo) -> tuple[EntryRecord, list[str]]:
         tool_calls=calls,
         occurred_at=occurred_at,
         occurred_at_text=time_text,
-        extra=extra,
+        extra=with_spellings(extra, raw),
         source_fields=list(raw),
     )
     return record, repairs

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, tzinfo
 from typing import Any
 
+from memoryhub.lib.json_numbers import SpelledText, dump_json, with_spellings
 from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.grid_sessions import read_sessions
 from memoryhub.lib.layouts.json_file import decode_file, open_json
@@ -87,39 +87,18 @@ def _read_key_values(folder: Folder, path: str) -> FileRead:
         return file
     if not isinstance(file.value, dict):
         return file.rejected("is not an object of keys and values")
-    spelled = file.value if file.problems else _with_spelled_numbers(raw)
     return file.read(
         [
             KeyValueRecord(key, value)
-            if isinstance(value, str)
-            else KeyValueRecord(key, _json_text(spelled[key]), is_json=True)
+            if isinstance(value, str) and not isinstance(value, SpelledText)
+            else KeyValueRecord(key, dump_json(value), is_json=True)
             for key, value in file.value.items()
         ]
     )
 
 
-class _Number(str):
-    """A number as it is written, such as ``1.10``."""
-
-
-def _with_spelled_numbers(raw: bytes) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(decode_utf8(raw)[0], parse_float=_Number, parse_int=_Number)
-    return values
-
-
-def _json_text(value: Any) -> str:
-    """Return readable JSON as ``json_text`` does, with numbers as they are written."""
-    if isinstance(value, _Number):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json_text(key)}: {_json_text(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_json_text, value)) + "]"
-    return json_text(value)
-
-
 def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    file = open_json(folder, path, "graph")
+    file = open_json(folder, path, "graph", keep_spelling=False)
     if isinstance(file, FileRead):
         return file
     terms = file.value.get("terms") if isinstance(file.value, dict) else None
@@ -233,7 +212,7 @@ def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
         source=source,
         occurred_at=read_time(time, zone),
         occurred_at_text=time if isinstance(time, str) else json_text(time),
-        extra=extra,
+        extra=with_spellings(extra, row),
     )
 
 

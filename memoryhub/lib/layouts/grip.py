@@ -9,12 +9,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, history_record, read_document, time_problems
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
+    KEPT_IN_PLACE,
     REPAIRED,
+    UNKNOWN_RECORDS,
     CachedResponseRecord,
     DetectedLayout,
     EntryRecord,
@@ -23,6 +26,7 @@ from memoryhub.lib.layouts.records import (
     KnowledgeRecord,
     Problem,
     SessionRecord,
+    unknown_record,
 )
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
@@ -82,24 +86,32 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
         repaired("the summary is not text", "its JSON is imported")
         extra["summary"] = summary
         summary = json_text(summary)
+    unknown: list[Any] = []
+    entries = _messages(path, value["messages"], zone, problems, unknown)
+    extra |= {UNKNOWN_RECORDS: unknown} if unknown else {}
+    created_at = _time(path, value, "created_at", extra, problems)
+    updated_at = _time(path, value, "updated_at", extra, problems)
     return SessionRecord(
         key=key,
-        entries=_messages(path, value["messages"], zone, problems),
+        entries=entries,
         summary_text=summary or "",
-        created_at=_time(path, value, "created_at", extra, problems),
-        updated_at=_time(path, value, "updated_at", extra, problems),
-        extra=extra,
+        created_at=created_at,
+        updated_at=updated_at,
+        extra=with_spellings(extra, {name: item for name, item in value.items() if name != "messages"}),
     )
 
 
-def _messages(path: str, messages: list[Any], zone: tzinfo, problems: list[Problem]) -> list[EntryRecord]:
+def _messages(
+    path: str, messages: list[Any], zone: tzinfo, problems: list[Problem], unknown: list[Any]
+) -> list[EntryRecord]:
     entries: list[EntryRecord] = []
     for index, message in enumerate(messages):
         try:
             entry, repairs = read_message(message, zone)
         except NoEntry as error:
             what = f"messages[{index}] {error.message}"
-            problems.append(Problem(path, None, what, "skipped", "rejected", json_text(message).encode()[:2000]))
+            problems.append(Problem(path, None, what, KEPT_IN_PLACE, "rejected", json_text(message).encode()[:2000]))
+            unknown.append(unknown_record(len(entries), message))
             continue
         entries.append(entry)
         if repairs:
@@ -159,7 +171,14 @@ def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
     if preamble := [line for line in str(log.extra.get("preamble", "")).split("\n") if _is_text(line)]:
         what = f"has {len(preamble):,} lines before its first entry"
         problems.append(
-            Problem(main, None, what, "left out", "ignored", "\n".join(preamble).encode()[:EXCERPT_BYTES])
+            Problem(
+                main,
+                None,
+                what,
+                "not imported; exports for Grip contain them",
+                "ignored",
+                "\n".join(preamble).encode()[:EXCERPT_BYTES],
+            )
         )
     if not log.entries and info:
         empty = empty_file(main, "history", info)
@@ -263,6 +282,8 @@ def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> Know
         extra["source"], source = source, ""
     if repairs:
         problems.append(Problem(path, None, f"entries[{index}]: {'; '.join(repairs)}", REPAIRED, "repaired"))
+    created_at = _time(path, row, "created_at", extra, problems)
+    accessed_at = _time(path, row, "accessed_at", extra, problems)
     return KnowledgeRecord(
         content_id=identity,
         category=category,
@@ -270,9 +291,9 @@ def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> Know
         source=source,
         tags=tags,
         access_count=count,
-        created_at=_time(path, row, "created_at", extra, problems),
-        accessed_at=_time(path, row, "accessed_at", extra, problems),
-        extra=extra,
+        created_at=created_at,
+        accessed_at=accessed_at,
+        extra=with_spellings(extra, row),
     )
 
 
@@ -299,12 +320,14 @@ def _cached(path: str, key: str, row: Any, problems: list[Problem]) -> CachedRes
             what = f"the entry {key[:16]} has a {name} that is not a short text"
             problems.append(Problem(path, None, what, "kept as an extra field", "noted"))
             extra[name], texts[name] = text, ""
+    created_at = _time(path, row, "created_at", extra, problems)
+    accessed_at = _time(path, row, "accessed_at", extra, problems)
     return CachedResponseRecord(
         key=key,
         model=texts["model"],
         response=row["response"],
         preview=texts["message_preview"],
-        created_at=_time(path, row, "created_at", extra, problems),
-        accessed_at=_time(path, row, "accessed_at", extra, problems),
-        extra=extra,
+        created_at=created_at,
+        accessed_at=accessed_at,
+        extra=with_spellings(extra, row),
     )

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any
 
 from memoryhub.lib import vectors
-from memoryhub.lib.layouts.records import SessionRecord
+from memoryhub.lib.layouts.records import EntryRecord, SessionRecord
 from memoryhub.lib.layouts.snapshot import Snapshot
 
 MANIFEST = "memoryhub.json"
@@ -38,12 +38,12 @@ def manifest(snapshot: Snapshot) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def session_lines(session: SessionRecord) -> Iterator[str]:
+def session_lines(session: SessionRecord, entries: Iterable[EntryRecord]) -> Iterator[str]:
     """Yield the lines of one epoch of a session: itself, its summaries, its entries in order."""
     yield _line({"session": to_row(session, exclude=("entries", "summaries"))})
     for summary in session.summaries:
         yield _line({"summary": to_row(summary)})
-    for entry in session.entries:
+    for entry in entries:
         yield _line({"entry": to_row(entry)})
 
 

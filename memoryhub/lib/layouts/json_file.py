@@ -32,20 +32,22 @@ class JsonFile:
         return self.read([])
 
 
-def open_json(folder: Folder, path: str, kind: FileKind) -> JsonFile | FileRead:
+def open_json(folder: Folder, path: str, kind: FileKind, *, keep_spelling: bool = True) -> JsonFile | FileRead:
     """Decode a file, or return a FileRead whose problem names the line and column of the error."""
     try:
         raw, info = folder.read_bytes(path)
     except UnreadableFile as error:
         return unreadable_file(path, kind, error)
-    return decode_file(path, kind, raw, info)
+    return decode_file(path, kind, raw, info, keep_spelling=keep_spelling)
 
 
-def decode_file(path: str, kind: FileKind, raw: bytes, info: FileInfo | None) -> JsonFile | FileRead:
+def decode_file(
+    path: str, kind: FileKind, raw: bytes, info: FileInfo | None, *, keep_spelling: bool = True
+) -> JsonFile | FileRead:
     """Decode the bytes of a file; see ``open_json``."""
     try:
         text, repair = decode_utf8(raw)
-        decoded = decode_json(text)
+        decoded = decode_json(text, keep_spelling=keep_spelling)
     except BadJSON as error:
         what = f"column {error.column}: {error.message}"
         return FileRead(

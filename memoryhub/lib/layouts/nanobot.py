@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from memoryhub.lib.json_numbers import SPELLINGS, with_spellings
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
     empty_file,
@@ -27,6 +28,7 @@ from memoryhub.lib.layouts.records import (
     FileRead,
     Problem,
     SessionRecord,
+    unknown_record,
 )
 from memoryhub.lib.layouts.times import naive_time, read_time
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
@@ -176,7 +178,7 @@ def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
 def _read_line(lines: _Lines, path: str, number: int, raw: bytes, zone: tzinfo) -> None:
     value: Any = None
     try:
-        decoded = decode_json(raw.decode("utf-8"))
+        decoded = decode_json(raw.decode("utf-8"), keep_spelling=True)
         value = decoded.value
         repairs = decoded.repairs + _add_record(lines, value, zone)
     except (UnicodeDecodeError, BadJSON, NoEntry) as error:
@@ -194,7 +196,7 @@ def _keep_unknown(lines: _Lines, value: Any, size: int) -> str:
     """Keep an object that isn't a message, so that an export has it in its place. Return what was done."""
     if not isinstance(value, dict) or lines.unknown_bytes + size > MAX_UNKNOWN_BYTES:
         return "skipped"
-    lines.unknown.append([len(lines.entries), value])
+    lines.unknown.append(unknown_record(len(lines.entries), value))
     lines.unknown_bytes += size
     return "skipped; exports for nanobot contain it"
 
@@ -239,6 +241,7 @@ def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
         extra["metadata"] = known
     if lines.unknown:
         extra[UNKNOWN_RECORDS] = lines.unknown
+    extra = with_spellings(extra, metadata)
     return SessionRecord(
         key=_key(file, metadata, lines.problems),
         entries=lines.entries,
@@ -293,8 +296,10 @@ def _with_checkpoint(folder: Folder, path: str, record: SessionRecord, problems:
     """Add the checkpoint of an interrupted turn to its session's extra fields."""
     try:
         raw, _ = folder.read_bytes(path)
-        checkpoint = decode_json(decode_utf8(raw)[0]).value
+        checkpoint = decode_json(decode_utf8(raw)[0], keep_spelling=True).value
     except (UnreadableFile, BadJSON) as error:
         problems.append(Problem(path, None, f"the checkpoint can't be read: {error.message}", "skipped", "rejected"))
         return record
-    return replace(record, extra={**record.extra, "checkpoint": checkpoint})
+    found = with_spellings({"checkpoint": checkpoint}, {"checkpoint": checkpoint})
+    numbers = {**record.extra.get(SPELLINGS, {}), **found.pop(SPELLINGS, {})}
+    return replace(record, extra={**record.extra, **found, **({SPELLINGS: numbers} if numbers else {})})

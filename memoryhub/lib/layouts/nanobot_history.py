@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Any
 
+from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
     empty_file,
@@ -15,7 +16,17 @@ from memoryhub.lib.layouts.documents import (
     unreadable_file,
 )
 from memoryhub.lib.layouts.entries import NoEntry, rejection_reason
-from memoryhub.lib.layouts.records import REPAIRED, FileRead, HistoryLog, HistoryRecord, Problem
+from memoryhub.lib.layouts.records import (
+    KEPT_IN_PLACE,
+    REPAIRED,
+    UNKNOWN_RECORDS,
+    FileRead,
+    HistoryLog,
+    HistoryRecord,
+    Problem,
+    text_hash,
+    unknown_record,
+)
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
 from memoryhub.lib.validation import BadJSON, brief, decode_json, decode_utf8
@@ -54,15 +65,21 @@ def _read_log(folder: Folder, path: str, zone: tzinfo) -> FileRead:
 
 def _read_journal(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     problems: list[Problem] = []
+    unknown: list[Any] = []
 
     def parse(stream: Stream) -> list[HistoryRecord]:
         problems.clear()
-        records = (
-            _journal_entry(number, raw, path, zone, problems)
-            for number, raw in stream.lines()
-            if raw is None or raw.strip()
-        )
-        return [record for record in records if record]
+        unknown.clear()
+        records: list[HistoryRecord] = []
+        for number, raw in stream.lines():
+            if raw is not None and not raw.strip():
+                continue
+            found = _journal_entry(number, raw, path, zone, problems)
+            if isinstance(found, HistoryRecord):
+                records.append(found)
+            elif found is not None:
+                unknown.append(unknown_record(text_hash(records[-1].content) if records else "", found))
+        return records
 
     try:
         records, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
@@ -70,16 +87,19 @@ def _read_journal(folder: Folder, path: str, zone: tzinfo) -> FileRead:
         return unreadable_file(path, "history", error)
     if not records and not problems:
         return empty_file(path, "history", info)
-    return FileRead(path, "history", info, [HistoryLog(records)] if records else [], problems)
+    log = HistoryLog(records, {UNKNOWN_RECORDS: unknown} if unknown else {})
+    return FileRead(path, "history", info, [log] if records or unknown else [], problems)
 
 
 def _journal_entry(
     number: int, raw: bytes | None, path: str, zone: tzinfo, problems: list[Problem]
-) -> HistoryRecord | None:
+) -> HistoryRecord | dict[str, Any] | None:
+    """Return an entry, an object that isn't one, or None."""
+    value: Any = None
     try:
         if raw is None:
             raise NoEntry("is longer than 8 MB")
-        decoded = decode_json(raw.decode("utf-8"))
+        decoded = decode_json(raw.decode("utf-8"), keep_spelling=True)
         value = decoded.value
         if not isinstance(value, dict) or not isinstance(value.get("content"), str):
             raise NoEntry("has no content")
@@ -97,8 +117,10 @@ def _journal_entry(
             what = "; ".join(dict.fromkeys(repairs))
             problems.append(Problem(path, number, what, REPAIRED, "repaired"))
         return record
-    problems.append(Problem(path, number, what, "skipped", "rejected", (raw or b"")[:EXCERPT_BYTES]))
-    return None
+    is_kept = isinstance(value, dict)
+    action = KEPT_IN_PLACE if is_kept else "skipped"
+    problems.append(Problem(path, number, what, action, "rejected", (raw or b"")[:EXCERPT_BYTES]))
+    return value if is_kept else None
 
 
 def _journal_record(value: dict[str, Any], path: str, zone: tzinfo) -> HistoryRecord:
@@ -113,5 +135,5 @@ def _journal_record(value: dict[str, Any], path: str, zone: tzinfo) -> HistoryRe
         occurred_at_text=text if isinstance(text, str) else "",
         session_key=key if isinstance(key, str) else "",
         file=path,
-        extra=extra,
+        extra=with_spellings(extra, value),
     )

@@ -8,16 +8,19 @@ record.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 from django.utils.translation import gettext_noop
 
+from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.safe_folder import FileInfo
 
-REPAIRED = "imported after the repair"  # the action of a Problem
-UNKNOWN_RECORDS = "unknown_records"  # in a session's extra: [number of entries before it, record] of its file
+REPAIRED = "imported after the repair"  # actions of a Problem
+KEPT_IN_PLACE = "skipped; exports for the same program contain it"
+UNKNOWN_RECORDS = "unknown_records"  # in a session's extra fields: see ``unknown_record``
 Outcome = Literal["rejected", "repaired", "held", "ignored", "noted"]
 OUTCOMES = (  # as the template filter ``words`` prints them
     gettext_noop("Rejected"),
@@ -27,6 +30,16 @@ OUTCOMES = (  # as the template filter ``words`` prints them
     gettext_noop("Noted"),
 )
 EntryKind = Literal["message", "tool_call", "tool_result", "context", "summary"]
+
+
+def unknown_record(place: int | str, value: Any) -> list[Any]:
+    """Return a record of a file that can't be imported, to be exported in its place.
+
+    ``place``: the number of entries before it; in a history, the hash of the entry before it. A third item has the
+    spellings of its numbers, if they need one.
+    """
+    spellings = with_spellings({}, value)
+    return [place, value, spellings] if spellings else [place, value]
 
 
 class FunctionCall(TypedDict):
@@ -131,9 +144,17 @@ class HistoryRecord:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+def text_hash(content: str) -> str:
+    """Return the hash that identifies a history entry's text."""
+    return hashlib.sha256(content.strip().encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class HistoryLog:
-    """All history entries of a folder in order, starting with the archives."""
+    """All history entries of a folder in order, starting with the archives.
+
+    ``extra``: the ``preamble`` of Grip's log, and the unknown records of a journal.
+    """
 
     entries: list[HistoryRecord]
     extra: dict[str, Any] = field(default_factory=dict)

@@ -40,7 +40,7 @@ class Snapshot:
     ``program``: the program that the rows came from, or "hub". ``identity``: the workspace's id, 32 hex digits.
     ``keys``: of the sessions. ``sessions``: the current epoch of each session; for the hub's own layout all epochs,
     oldest first. ``graph``: the text of semantic_graph.json in parts. ``graph_rows``: its terms, with text,
-    embedding, related and extra.
+    embedding, related and extra. ``history_extra``: of the log's file, see ``HistoryLog``.
     """
 
     program: str
@@ -50,6 +50,7 @@ class Snapshot:
     sessions: Iterable[SessionRecord] = ()
     documents: Iterable[DocumentRecord] = ()
     history: Iterable[HistoryRecord] = ()
+    history_extra: dict[str, Any] = field(default_factory=dict)
     knowledge: Iterable[KnowledgeRecord] = ()
     observations: Iterable[ObservationRecord] = ()
     key_values: Iterable[KeyValueRecord] = ()

@@ -1,4 +1,4 @@
-"""Sessions as the agents' own files (formats.md sections 1, 3 and 5): the way back from records.
+"""Sessions as the agents' own files (formats.md sections 1, 3 and 5), in parts.
 
 A record that came from the same program is given back field by field as it was. One of another program, or of the
 hub, gets the fields that the target has.
@@ -6,11 +6,13 @@ hub, gets the fields that the target has.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from memoryhub.lib.json_numbers import dump_json, respelled
 from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, EntryRecord, SessionRecord, SummaryRecord, ToolCall
 from memoryhub.lib.layouts.times import naive_time, read_time
 from memoryhub.lib.validation import parse_stored
@@ -19,24 +21,38 @@ LINES = ("nanobot", "nanobot-current")  # layouts whose files are JSON lines
 LAYOUTS = {"nanobot": "jsonl", "grip": "json", "agterm": "json"}  # and the ending of a file
 
 
-def write_session(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_native: bool) -> str:
-    """Return a session as the text of one file. ``is_native``: its entries came from this layout.
+def session_parts(
+    record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_native: bool, written: Counter[str] | None = None
+) -> Iterator[str]:
+    """Yield a session as the parts of one file's text. Its entries are read once, when they are needed.
 
-    ``zone``: in which nanobot's naive times are written. ``nanobot-current`` is nanobot 0.3, which has a place for
-    the summary of what went before. Raises KeyError for an unknown layout.
+    ``is_native``: its entries came from this layout. ``zone``: in which nanobot's naive times are written.
+    ``nanobot-current`` is nanobot 0.3, which has a place for the summary of what went before. ``written`` counts the
+    entries as they are written. Raises KeyError for an unknown layout.
     """
+    counts = Counter[str]() if written is None else written
     if layout in LINES:
-        return "".join(session_lines(record, layout, zone=zone, is_native=is_native))
-    if layout == "grip":
-        return _grip(record, is_native=is_native)
-    if layout == "agterm":
-        return _agterm(record)
-    raise KeyError(layout)
+        return _nanobot(record, layout, zone, counts, is_native=is_native)
+    return {"grip": _grip, "agterm": _agterm}[layout](record, counts, is_native=is_native)
 
 
-def session_lines(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_native: bool) -> Iterator[str]:
-    """Yield a session as the lines of one of nanobot's files. Its entries are read once."""
-    has_summary = layout == "nanobot-current"
+def _nanobot(
+    record: SessionRecord, layout: str, zone: tzinfo, written: Counter[str], *, is_native: bool
+) -> Iterator[str]:
+    """Yield the lines of one of nanobot's files."""
+    yield _line(_metadata(record, zone, has_summary=layout == "nanobot-current", is_native=is_native))
+    for entry in _in_place(record, record.entries, is_native=is_native):
+        if not isinstance(entry, EntryRecord):
+            yield _line(entry)
+            continue
+        message = _message(entry, is_native=is_native)
+        if "timestamp" not in message and entry.occurred_at and not (is_native and _is_from_file(entry)):
+            message["timestamp"] = naive_time(entry.occurred_at, zone)
+        written["entries"] += 1
+        yield _line(message)
+
+
+def _metadata(record: SessionRecord, zone: tzinfo, *, has_summary: bool, is_native: bool) -> Any:
     known = record.extra.get("metadata", {}) if is_native else {}
     if isinstance(known, dict):
         known = known | _further_metadata(known, record, zone, has_summary=has_summary)
@@ -49,28 +65,28 @@ def session_lines(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_
         **({"last_archived": record.pointer} if is_native and "last_archived" in record.extra else {}),
         "last_consolidated": record.pointer,
     }
+    if not is_native:
+        return head
+    pointer = record.pointer + sum(at < record.pointer for at, _value in _unknown_records(record))
+    head |= {name: pointer for name in ("last_archived", "last_consolidated") if name in head}
+    written = ("metadata", "checkpoint", "last_archived", UNKNOWN_RECORDS, *_outdated(record, zone))
+    head |= {name: value for name, value in record.extra.items() if name not in written}
+    return respelled(head, record.extra)
+
+
+def _line(value: Any) -> str:
+    return dump_json(value) + "\n"
+
+
+def _in_place(record: SessionRecord, entries: Iterable[EntryRecord], *, is_native: bool) -> Iterator[Any]:
+    """Yield entries, and between them the records of the session's file that aren't entries."""
     unknown = _unknown_records(record) if is_native else []
-    if is_native:
-        pointer = record.pointer + sum(at < record.pointer for at, _value in unknown)
-        head |= {name: pointer for name in ("last_archived", "last_consolidated") if name in head}
-        written = ("metadata", "checkpoint", "last_archived", UNKNOWN_RECORDS)
-        head |= {
-            name: value for name, value in record.extra.items() if name not in (*written, *_outdated(record, zone))
-        }
-    yield _line(head)
-    for place, entry in enumerate(record.entries):
+    for place, entry in enumerate(entries):
         while unknown and unknown[0][0] <= place:
-            yield _line(unknown.pop(0)[1])
-        message = _message(entry, is_native=is_native)
-        if "timestamp" not in message and entry.occurred_at and not (is_native and _is_from_file(entry)):
-            message["timestamp"] = naive_time(entry.occurred_at, zone)
-        yield _line(message)
+            yield unknown.pop(0)[1]
+        yield entry
     for _at, value in unknown:
-        yield _line(value)
-
-
-def _line(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False) + "\n"
+        yield value
 
 
 def _outdated(record: SessionRecord, zone: tzinfo) -> list[str]:
@@ -80,11 +96,19 @@ def _outdated(record: SessionRecord, zone: tzinfo) -> list[str]:
     return [name for name, moment in texts.items() if moment is not None and moment != moments[name]]
 
 
-def _unknown_records(record: SessionRecord) -> list[tuple[int, dict[str, Any]]]:
+def _unknown_records(record: SessionRecord) -> list[tuple[int, Any]]:
     """Return the records of the session's file that aren't messages, each with the number of entries before it."""
-    kept = record.extra.get(UNKNOWN_RECORDS)
-    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []
-    return [(at, value) for at, value in pairs if type(at) is int and isinstance(value, dict)]
+    return [(at, value) for at, value in unknown_records(record.extra) if type(at) is int]
+
+
+def unknown_records(extra: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield ``(place, value)`` of the records that were not imported; see ``records.unknown_record``."""
+    kept = extra.get(UNKNOWN_RECORDS)
+    for found in kept if isinstance(kept, list) else []:
+        if isinstance(found, list) and len(found) in (2, 3):
+            at, value, *spellings = found
+            is_spelled = bool(spellings) and isinstance(spellings[0], dict)
+            yield at, respelled(value, spellings[0]) if is_spelled else value
 
 
 def _further_metadata(
@@ -99,28 +123,45 @@ def _further_metadata(
     return values
 
 
-def grip_entries(record: SessionRecord) -> list[EntryRecord]:
-    """Return the entries that Grip's file would still have: neither consolidated nor summarised in the hub."""
-    return [entry for entry in record.entries[record.pointer :] if not entry.summary_source_id]
-
-
-def _grip(record: SessionRecord, *, is_native: bool) -> str:
-    messages = []
-    for entry in grip_entries(record):
-        message = _message(entry, is_native=is_native)
-        if entry.tool_calls and not (is_native and "tool_calls" in entry.extra):
-            message["tool_calls"] = [_grip_call(call) for call in entry.tool_calls]
-        message.pop("timestamp", None) if not is_native else None
-        messages.append(message)
-    value: dict[str, Any] = {
-        "key": record.key,
-        "messages": messages,
+def _grip(record: SessionRecord, written: Counter[str], *, is_native: bool) -> Iterator[str]:
+    """Yield Grip's file. It has only the messages that are neither consolidated nor summarised in the hub."""
+    yield f'{{"key":{dump_json(record.key)},"messages":['
+    between = ""
+    for entry in _from_pointer(record, is_native=is_native):
+        if isinstance(entry, EntryRecord) and entry.summary_source_id:
+            continue
+        written["entries"] += isinstance(entry, EntryRecord)
+        message = _grip_message(entry, is_native=is_native) if isinstance(entry, EntryRecord) else entry
+        yield between + dump_json(message, separators=(",", ":"))
+        between = ","
+    rest: dict[str, Any] = {
         "summary": "\n\n".join([text for text in (record.summary_text, *_summary_texts(record)) if text]) or None,
         "created_at": record.created_at.timestamp() if record.created_at else None,
         "updated_at": record.updated_at.timestamp() if record.updated_at else None,
     }
-    value |= record.extra if is_native else {}
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if is_native:
+        rest |= {
+            name: value for name, value in record.extra.items() if name not in ("key", "messages", UNKNOWN_RECORDS)
+        }
+        rest = respelled(rest, record.extra)
+    yield "]," + dump_json(rest, separators=(",", ":"))[1:]
+
+
+def _from_pointer(record: SessionRecord, *, is_native: bool) -> Iterator[Any]:
+    """Yield the entries that aren't consolidated, with unknown records between them."""
+    entries = 0
+    for entry in _in_place(record, record.entries, is_native=is_native):
+        if entries >= record.pointer:
+            yield entry
+        entries += isinstance(entry, EntryRecord)
+
+
+def _grip_message(entry: EntryRecord, *, is_native: bool) -> dict[str, Any]:
+    message = _message(entry, is_native=is_native)
+    if entry.tool_calls and not (is_native and "tool_calls" in entry.extra):
+        message["tool_calls"] = [_grip_call(call) for call in entry.tool_calls]
+    message.pop("timestamp", None) if not is_native else None
+    return message
 
 
 def _summary_texts(record: SessionRecord) -> list[str]:
@@ -145,7 +186,10 @@ def _message(entry: EntryRecord, *, is_native: bool) -> dict[str, Any]:
     values |= {name: value for name, value in optional.items() if value}
     if is_native and entry.source_fields:
         whole = values | optional | entry.extra
-        return {name: whole[name] for name in entry.source_fields if name in whole}
+        found: dict[str, Any] = respelled(
+            {name: whole[name] for name in entry.source_fields if name in whole}, entry.extra
+        )
+        return found
     values.pop("timestamp", None)
     return values
 
@@ -154,18 +198,37 @@ def _is_from_file(entry: EntryRecord) -> bool:
     return bool(entry.occurred_at_text) or entry.occurred_at is None
 
 
-def _agterm(record: SessionRecord) -> str:
-    ids = [entry.source_id or f"entry-{place}" for place, entry in enumerate(record.entries)]
+def _agterm(record: SessionRecord, written: Counter[str], *, is_native: bool) -> Iterator[str]:
+    """Yield AgTerm's export, with an indent of two."""
+    yield f'{{\n  "sessionId": {dump_json(record.key)},\n  "entries": ['
     members: dict[str, list[str]] = {}
-    for name, entry in zip(ids, record.entries, strict=True):
-        members.setdefault(entry.summary_source_id, []).append(name)
-    value = {
-        "sessionId": record.key,
-        "entries": [_agterm_entry(entry, name) for name, entry in zip(ids, record.entries, strict=True)],
+    tokens, between = 0, "\n"
+    places = itertools.count()
+    for entry in _in_place(record, record.entries, is_native=is_native):
+        value = entry
+        if isinstance(entry, EntryRecord):
+            place = next(places)
+            name = entry.source_id or f"entry-{place}"
+            members.setdefault(entry.summary_source_id, []).append(name)
+            tokens += entry.token_count or 0
+            value = _agterm_entry(entry, name)
+            written["entries"] += 1
+        yield between + _indented(dump_json(value, indent=2), 4)
+        between = ",\n"
+    rest = {
         "summaries": [_agterm_summary(summary, members) for summary in record.summaries],
-        "totalTokens": sum(entry.token_count or 0 for entry in record.entries),
+        "totalTokens": tokens,
     }
-    return json.dumps(value | record.extra, ensure_ascii=False, indent=2) + "\n"
+    rest |= {
+        name: value for name, value in record.extra.items() if name not in ("sessionId", "entries", UNKNOWN_RECORDS)
+    }
+    end = "]" if between == "\n" else "\n  ]"
+    yield f"{end},{dump_json(respelled(rest, record.extra), indent=2)[1:]}\n"
+
+
+def _indented(text: str, spaces: int) -> str:
+    """Return JSON with each line indented; its strings have no line breaks."""
+    return " " * spaces + text.replace("\n", "\n" + " " * spaces)
 
 
 def _agterm_entry(entry: EntryRecord, name: str) -> dict[str, Any]:
@@ -185,7 +248,8 @@ def _agterm_entry(entry: EntryRecord, name: str) -> dict[str, Any]:
         names = [field for field in entry.source_fields if field in values or field in entry.extra]
         whole = {field: entry.extra.get(field, values.get(field)) for field in names} | kept
         whole |= {field: values[field] for field in ("compressed", "summaryId") if field in values}
-        return whole
+        found: dict[str, Any] = respelled(whole, entry.extra)
+        return found
     metadata = {"name": entry.name, "tool_calls": entry.tool_calls, "tool_call_id": entry.tool_call_id}
     if any(metadata.values()):
         values["metadata"] = {name: value for name, value in metadata.items() if value}
@@ -204,7 +268,7 @@ def _calls_text(entry: EntryRecord) -> str:
 
 def _agterm_summary(summary: SummaryRecord, members: Mapping[str, list[str]]) -> dict[str, Any]:
     original, tokens = summary.original_token_count or 0, summary.token_count or 0
-    return {
+    values = {
         "id": summary.source_id,
         "content": summary.content,
         "originalEntryIds": summary.entry_source_ids or members.get(summary.source_id, []),
@@ -213,7 +277,9 @@ def _agterm_summary(summary: SummaryRecord, members: Mapping[str, list[str]]) ->
         "compressionRatio": round(original / tokens, 2) if tokens else 0,
         "createdAt": _zulu(summary.created_at),
         "timeRange": {"start": _zulu(summary.starts_at), "end": _zulu(summary.ends_at)},
-    } | summary.extra
+    }
+    found: dict[str, Any] = respelled(values | summary.extra, summary.extra)
+    return found
 
 
 def _zulu(moment: datetime | None) -> str | None:

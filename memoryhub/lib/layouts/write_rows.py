@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from memoryhub.lib.json_numbers import dump_json, respelled
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     KeyValueRecord,
@@ -19,9 +20,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 def knowledge_json(records: Iterable[KnowledgeRecord]) -> str:
     """Return Grip's memory/knowledge.json."""
-    return json.dumps(
-        {"version": 1, "entries": [_knowledge(record) for record in records]}, ensure_ascii=False, indent=2
-    )
+    return dump_json({"version": 1, "entries": [_knowledge(record) for record in records]}, indent=2)
 
 
 def _knowledge(record: KnowledgeRecord) -> dict[str, Any]:
@@ -35,12 +34,13 @@ def _knowledge(record: KnowledgeRecord) -> dict[str, Any]:
         "accessed_at": _seconds(record.accessed_at),
         "access_count": record.access_count,
     }
-    return values | record.extra
+    found: dict[str, Any] = respelled(values | record.extra, record.extra)
+    return found
 
 
 def cache_json(records: Iterable[CachedResponseRecord]) -> str:
     """Return Grip's state/semantic_cache.json."""
-    return json.dumps({record.key: _cached(record) for record in records}, ensure_ascii=False)
+    return dump_json({record.key: _cached(record) for record in records})
 
 
 def _cached(record: CachedResponseRecord) -> dict[str, Any]:
@@ -51,7 +51,8 @@ def _cached(record: CachedResponseRecord) -> dict[str, Any]:
         "accessed_at": _seconds(record.accessed_at),
         "message_preview": record.preview,
     }
-    return values | record.extra
+    found: dict[str, Any] = respelled(values | record.extra, record.extra)
+    return found
 
 
 def key_values_json(records: Iterable[KeyValueRecord]) -> str:
@@ -74,18 +75,17 @@ def _go_string(text: str) -> str:
 
 def observations_json(records: Iterable[ObservationRecord]) -> str:
     """Return observations as an export file that MemoryHub can read."""
-    rows = [
-        {
+    rows = []
+    for record in records:
+        row = {
             "category": record.category,
             "content": record.content,
             "created_at": record.occurred_at_text or _zulu(record.occurred_at),
             "id": record.uid,
             "source": record.source,
         }
-        | record.extra
-        for record in records
-    ]
-    return json.dumps(rows, ensure_ascii=False, indent=2) + "\n"
+        rows.append(respelled(row | record.extra, record.extra))
+    return dump_json(rows, indent=2) + "\n"
 
 
 def _seconds(moment: datetime | None) -> float | None:
