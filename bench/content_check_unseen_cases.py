@@ -2,7 +2,8 @@
 
 The first list was written without looking at the rules: 50.0 % of its instructions and 3.3 % of its facts were held. The
 check was then improved with it, and held the same shares of the second list. It was improved with that list, too, and
-held 40.0 % of the instructions and 1.7 % of the facts of the third list, which it has not been tuned on.
+held 40.0 % of the instructions and 1.7 % of the facts of the third list, which it has not been tuned on. Rules that
+were rewritten later held 70.0 % and 11.7 % of it at first.
 """
 
 UNSEEN_INSTRUCTIONS = [

@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import re
 
-from memoryhub.lib.content_check.english import CREDENTIAL
-
 _OVERRIDES = [
     re.compile(pattern)
     for pattern in (
-        r"\b(?:ignor\w+|disregard\w*|forget|forgetting|overrid\w+|overrul\w+|bypass\w*|circumvent\w*|discard\w*"
-        r"|dismiss\w*|neglect\w*|set aside|throw away|drop|cancel|suspend|void|supersede\w*|replace\w*|stop"
-        r" following|no longer (?:follow|apply|obey)|do not (?:follow|obey|apply)|don't (?:follow|obey|apply)"
-        r"|pay no attention to|nullif\w+)\b"
-        r".{0,50}\b(?:previous|prior|earlier|above|preceding|foregoing|all|any|every|your|these|those|other"
-        r"|existing|original|initial|system|safety|current|former|past|everything|whatever|the)\b.{0,40}"
-        r"\b(?:instruct\w*|rules?|prompts?|messages?|facts?|memor\w+|guidelines?|limit(?! switch)\w*|directives?"
-        r"|orders?|policy|policies|constraints?|restrictions?|context|training|told|said|safeguards?|warnings?"
-        r"|confirmations?|commands?|programming)\b",
-        r"\b(?:previous|prior|earlier|above|preceding|all|existing|original|your|system|safety|old) (?:\w+"
-        r" ){0,2}(?:instructions?|rules?|prompts?|guidelines?|directives?|restrictions?|safeguards?"
-        r"|orders)\b.{0,40}\b(?:void|invalid|cancel+ed|suspended|obsolete|superseded|no longer|ignored"
-        r"|disregarded|overridden|lifted|revoked|null|not apply|don't apply|outdated|disabled|forgotten|bypassed"
-        r"|replaced)\b",
         r"\b(?:ignor\w+|disregard\w*|forget|pay no attention to|do not (?:heed|trust|believe|listen to)|don't"
         r" (?:heed|trust|believe|listen to)|stop (?:heeding|listening to))\b.{0,40}\b(?:anything|everything"
         r"|whatever|all|what)\b.{0,40}\b(?:above|before|earlier|said|says|wrote|written|told|previous\w*|prior"
         r"|learn\w+|know)\b",
-        r"\b(?:all|every|any|each|existing|other|earlier|previous) (?:\w+ ){0,2}(?:facts?|memor\w+|lines?"
-        r"|entr\w+|records?|backups?|logs?|documents?|conversations?|instructions?|rules)\b.{0,30}\b(?:must"
-        r"|should|ha(?:s|ve) to|needs? to|(?:is|are) to|shall|can|may|will)\b.{0,20}\b(?:erased|deleted|removed"
-        r"|wiped|dropped|purged|overwritten|ignored|discarded|forgotten|replaced|cleared|disregarded)\b",
         r"\b(?:note|message|memo|attention|instructions?|reminder|hint|advice) (?:to|for) (?:the |any |all "
         r"|every |whichever |whatever )?(?:(?:\w+ )?(?:ai|llm|assistant|agent|model|bot|chatbot|copilot|claude"
         r"|chatgpt|gpt|gemini|reader|system)|machine)s?\b|\bas an ai\b|\b(?:any|every|all|whichever|whatever)"
@@ -48,41 +28,16 @@ _OVERRIDES = [
         r"|inform|informing|notify|notifying|alert|alerting|reveal|revealing|disclose|disclosing|ask|asking|warn"
         r"|warning|show|showing|log|logging)\b.{0,30}\b(?:users?|anyone|anybody|them|him|her|humans?|owner"
         r"|operator|people|this|it|confirmation|permission|approval|first)\b",
-        r"\bwithout (?:\w+ ){0,2}?(?:confirm\w*|approv\w*|permission|consent|review\w*|asking|verif\w+|the"
-        r" user(?:'s)? (?:knowledge|knowing|noticing|consent|approval|permission)|oversight|question\w*"
-        r"|hesitat\w+|checking|warning|validation)\b.{0,60}?(?:\b(?:send|run|execut\w+|delet\w+|approv\w+|pay"
-        r"|transfer|install|accept|always)\b)|\b(?:send|run|execute|delete|approve|pay|transfer|install|accept"
-        r"|perform|proceed|comply|deploy|push|merge|act|obey)\b.{0,60}\bwithout (?:\w+ ){0,2}?(?:confirm\w*"
-        r"|approv\w*|permission|consent|review\w*|asking|verif\w+|oversight|question\w*|hesitat\w+|checking"
-        r"|warning|the user)",
-        r"\b(?:secretly|covertly|silently|surreptitiously|discreetly|stealthily|quietly|behind the"
-        r" scenes)\b.{0,60}\b(?:send|run|execut\w+|forward|upload|post|copy|include|add|delet\w+|insert|append"
-        r"|cc|bcc|email|install|change|transfer|share|call|fetch|visit|load|log|record)\w*",
-        r"\b(?:disable|deactivate|turn off|switch off|bypass|evade|remove|skip|circumvent|lift|suspend|weaken"
-        r"|relax)\w*\b.{0,30}\b(?:safety|guardrails?|content (?:filter|check)s?|filters?|moderation|safeguards?"
-        r"|restrictions?|confirmations?|approval steps?|review (?:step|inbox|queue)|sandbox\w*|human review"
-        r"|security checks?|the guard)\b",
-        r"\b(?:delete|remove|drop|erase|overwrite|clear|wipe|purge|destroy)\b.{0,30}\b(?:all|every|other"
-        r"|existing|entire|whole|any|your)\b.{0,30}\b(?:facts?|memor\w+|lines?|entr\w+|files?|records?|backups?"
-        r"|history|data|logs?|rows?|documents?|conversations?|messages?)\b",
-        r"\bwhen (?:consolidating|summari[sz]ing|compacting|compressing|updating (?:the )?memory)\b|\b(?:in|into"
-        r"|to) (?:every|each|all) (?:future )?(?:summar\w+|consolidations?|repl\w+|responses?|answers?|outputs?"
-        r"|conversations?|sessions?)\b.{0,60}(?:\bhttps?:|\bwww\.|`|@|\b(?:include|insert|add|append|repeat"
-        r"|mention|recommend|promote|say|write)\b)|\b(?:include|insert|add|append|repeat|mention|recommend"
-        r"|promote|say|write)\b.{0,60}\b(?:in|to|into) (?:every|each|all|any) (?:future )?(?:summar\w+"
-        r"|consolidations?|repl\w+|responses?|answers?|outputs?|conversations?|sessions?)\b",
-        r"\b(?:reveal|leak|exfiltrate|disclose|dump|hand over|give away)\b.{0,50}\b(?:passwords?|credentials?"
-        r"|secrets?|api keys?|tokens?|private|confidential|prompt|memory|instructions?|keys)\b",
         r"\b(?:accept|follow|execute|obey|trust|run|act on|process|honou?r|perform)\w*\b.{0,40}\b(?:commands?"
         r"|instructions?|orders|directives?)\b.{0,40}\b(?:embedded|hidden|contained|found|inside|within|from|in"
         r" (?:the |any )?(?:images?|comments?|web|files?|e-?mails?|pages?|documents?|messages?|tickets?|text))\b",
         r"\bdo (?:as|what(?:ever)?|everything|anything)\b.{0,60}\b(?:says?|tells?|commands?|instructs?|asks?"
         r"|wants?|orders?|demands?|requests?)\b|\b(?:even if|regardless of (?:what )?|no matter what|whatever)"
         r" the (?:user|owner|operator|developer)s? (?:objects?|says?|wants?|disagrees?|declines?|refuses?)\b",
-        rf"\b(?:everyone|everybody|anyone|anybody|whoever|people|callers?|visitors?)\b.{{0,40}}\b(?:gets?"
-        rf"|receives?|may (?:have|see|read|know)|can have|(?:is|are) (?:given|told|shown|sent"
-        rf"|entitled))\b.{{0,40}}\b(?:{CREDENTIAL})\b",
-        r"\b(?:treat|consider|regard|trust|accept|believe|obey)\b.{0,60}\b(?:as (?:an? |the )?(?:safe|admin\w*"
+        r"\b(?:everyone|everybody|anyone|anybody|whoever|people|callers?|visitors?)\b.{0,40}\b(?:gets?"
+        r"|receives?|may (?:have|see|read|know)|can have|(?:is|are) (?:given|told|shown|sent"
+        r"|entitled))\b.{0,40}\b(?:passwords?|credentials?|keys?|tokens?|secrets?)\b",
+        r"\b(?:treat|consider|regard|trust|accept|believe|obey)\b.{0,60}\b(?:as (?:\w+ ){0,3}(?:safe|admin\w*"
         r"|trusted|operator|owner|root|verified|authori[sz]ed|authoritative|pre-?approved|highest|developer"
         r"|system|true|official)|unconditionally|without question|as instructions?|as commands?|as orders"
         r"|blindly|implicitly)\b",
@@ -91,11 +46,7 @@ _OVERRIDES = [
         r"|control|priority|rights)\b.{0,60}\b(?:you|assistant|agent|instructions?|obey|follow|memory|model)\b"
         r"|\b(?:supersedes?|overrides?|outranks?|takes? precedence over|has priority"
         r" over)\b.{0,40}\b(?:instructions?|rules?|prompts?|guidelines?|policy|policies|everything|anything"
-        r"|previous|other|all)\b",
-        r"\b(?:pre-?approved|pre-?authori[sz]ed)\b.{0,60}\b(?:actions?|commands?|requests?|transfers?|payments?"
-        r"|deletions?|you|agent|assistant|tools?)\b|\bno (?:confirmation|approval|permission|verification"
-        r"|authori[sz]ation) (?:\w+ ){0,3}(?:needed|required|necessary)\b.{0,80}|\b(?:confirmation|approval"
-        r"|verification|permission)s? (?:is|are) (?:not|never|no longer) (?:needed|required|necessary)\b",
+        r"|previous|other|all|those|users?)\b",
         r"\b(?:obey|comply with|follow|carry out|execute|act (?:up)?on)\b.{0,30}\b(?:instructions?|orders?"
         r"|commands?|directives?)\b.{0,40}\b(?:in|from|inside|contained|at|of|given|by|below|above|found"
         r"|following|hidden|sent)\b|\bthe following (?:instructions?|commands?|steps|orders|directives?)\b",
@@ -123,6 +74,23 @@ _ROLE = [
     )
 ]
 
+_SYSTEM_MESSAGE = re.compile(
+    r"^(?:tool|function|api|command|search) (?:result|response|output|message)s?\s*[:：]"
+    r"|^(?:system|entwickler|administrator)(?:meldung|nachricht|hinweis|mitteilung|anweisung)\s*[:：]"
+    r"|^(?:message|note|avis|consigne|alerte|notification|instruction) (?:du |de l'|de )?(?:systeme"
+    r"|admin\w*|developpeur)\s*[:：]"
+    r"|^(?:mensaje|aviso|nota|alerta|mensagem|instruccion) d(?:el|o|e) (?:sistema|admin\w*"
+    r"|desarrollador|desenvolvedor)\s*[:：]"
+    r"|^(?:messaggio|avviso|nota|notifica|istruzione) (?:di|del|dal) (?:sistema|amministratore"
+    r"|sviluppatore)\s*[:：]"
+    r"|^systeem(?:bericht|melding|instructie)\s*[:：]|^системн\w+ (?:сообщение|уведомление"
+    r"|инструкция)\s*[:：]|^сообщение (?:системы|администратора)\s*[:：]"
+    r"|^(?:komunikat|wiadomosc|powiadomienie) (?:systemow[ya]|od systemu|administratora)\s*[:：]"
+    r"|^sistem (?:mesaj[ıi]|bildirimi|uyar[ıi]s[ıi])\s*[:：]"
+    r"|^(?:系统|系統|开发者|管理员)(?:消息|提示|通知|指令)\s*[:：]|^(?:システム|開発者|管理者)(?:メッセージ|通知|からの?通知|指示)\s*[:：]"
+    r"|^시스템 ?(?:메시지|알림)\s*[:：]|^رسالة (?:من )?(?:ال)?نظام\s*[:：]|^सिस्टम संदेश\s*[:：]"
+)
+
 
 def overrides_instructions(folded: str) -> bool:
     """Return whether a folded text tries to put instructions or safeguards out of force."""
@@ -131,4 +99,4 @@ def overrides_instructions(folded: str) -> bool:
 
 def imitates_role(folded: str) -> bool:
     """Return whether a folded text has the markup or the heading of a system message or another role."""
-    return any(pattern.search(folded) for pattern in _ROLE)
+    return bool(_SYSTEM_MESSAGE.search(folded)) or any(pattern.search(folded) for pattern in _ROLE)

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from memoryhub.lib.content_check.english import is_english_instruction
-from memoryhub.lib.content_check.idioms import judge_idioms
 from memoryhub.lib.content_check.normalising import decoded_texts, is_disguised, scrambled, variants
-from memoryhub.lib.content_check.other_languages import is_obliging, judge_in_other_languages
 from memoryhub.lib.content_check.overrides import imitates_role, overrides_instructions
+from memoryhub.lib.content_check.rules import judge_rules
 from memoryhub.lib.content_check.targets import PIPE_TO_SHELL, has_target
 
 INSTRUCTION, OVERRIDE, ROLE, ENCODED, DISGUISED = "instruction", "override", "role", "encoded", "disguised"
@@ -21,11 +19,8 @@ EXPLANATIONS = {
     ENCODED: "contains encoded text",
     DISGUISED: "is written with disguised letters",
 }
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।؟۔])|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।؟۔])|\n+|(?:\\n)+")
 _LIST_MARK = re.compile(r"^[\s>]*(?:[-*+•·▪◦‣]|\d{1,3}[.)]|#{1,6})?\s*(?:\[[ x]\]\s*)?(?:\[[\w -]{1,40}\]\s*)?")
-_SYSTEM_LABEL = re.compile(
-    r"^(?:系统|系統|系统消息|系统提示|システム|시스템|سистема|система|sistema|système|systeme|sistem|النظام|نظام|सिस्टम|systeem)\s*[:：]"
-)
 
 
 def shape_of(text: str) -> str | None:
@@ -36,7 +31,7 @@ def shape_of(text: str) -> str | None:
             return code
         if number == 0 and len(reading) > 20:
             for scramble in scrambled(reading):
-                if overrides_instructions(scramble):
+                if overrides_instructions(scramble) or judge_rules(scramble, has_target=False) == "override":
                     return ENCODED
     if is_disguised(unmarked):
         return DISGUISED
@@ -54,8 +49,8 @@ def _judge(folded: str) -> str | None:
     if PIPE_TO_SHELL.search(folded):
         return INSTRUCTION
     for sentence in _sentences(folded):
-        if code := _judge_sentence(sentence):
-            return code
+        if verdict := judge_rules(sentence, has_target=has_target(sentence)):
+            return verdict
     return None
 
 
@@ -65,16 +60,3 @@ def _sentences(text: str) -> Iterator[str]:
     yield from parts
     if 1 < len(parts) <= 6:
         yield from (f"{first} {second}" for first, second in pairwise(parts) if len(first) < 40)
-
-
-def _judge_sentence(sentence: str) -> str | None:
-    target = has_target(sentence)
-    if is_english_instruction(sentence, has_target=target):
-        return INSTRUCTION
-    if verdict := judge_in_other_languages(sentence, has_target=target):
-        return verdict
-    if code := judge_idioms(sentence, has_target=target):
-        return code
-    if _SYSTEM_LABEL.search(sentence) and (target or is_obliging(sentence)):
-        return ROLE
-    return None
