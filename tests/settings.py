@@ -33,4 +33,6 @@ DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, with the same locking as in a hub
     DATABASES["default"]["TEST"] = {"NAME": f"{MEMORYHUB_HOME}/tests.sqlite3"}  # noqa: F405
 else:
-    DATABASES["default"]["OPTIONS"]["options"] += " -c synchronous_commit=off"  # noqa: F405
+    # Most tests are one transaction, in which a page may be built for as long as a busy machine takes.
+    own = " -c synchronous_commit=off -c idle_in_transaction_session_timeout=0"
+    DATABASES["default"]["OPTIONS"]["options"] += own  # noqa: F405
