@@ -45,11 +45,15 @@ def unheld(rows: QuerySet[RowT]) -> QuerySet[RowT]:
 
 def findings_of(row: Model, fields: Collection[str] | None = None) -> list[Finding]:
     """Return what the content check finds in some fields of a row, by default all."""
+    names = [name for name in TEXTS[type(row)] if fields is None or name in fields]
+    return text_findings((name, text) for name in names for text in _texts(getattr(row, name)))
+
+
+def text_findings(texts: Iterable[tuple[str, str]]) -> list[Finding]:
+    """Return what the content check finds in texts, given as (field, text)."""
     return [
         {"field": name, "line": found.line, "code": found.code, "message": found.message}
-        for name in TEXTS[type(row)]
-        if fields is None or name in fields
-        for text in _texts(getattr(row, name))
+        for name, text in texts
         for found in findings_in(text)
     ][:MAX_FINDINGS]
 

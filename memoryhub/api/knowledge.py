@@ -126,7 +126,7 @@ def look_up_response(request: HttpRequest, body: requests.CacheQuestion) -> Any:
     return operations.cached_response(caller_of(request), body.message, body.model, now=timezone.now())
 
 
-@router.put("/cache", response=responses.CacheKept, auth=APPEND)
+@router.put("/cache", response=responses.CacheKept, auth=APPEND, exclude_unset=True)
 def keep_response(request: HttpRequest, body: requests.CacheAnswer) -> Any:
     """Cache a model's response to a message."""
     return operations.keep_response(caller_of(request), body.message, body.model, body.response, now=timezone.now())

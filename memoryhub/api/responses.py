@@ -328,7 +328,10 @@ class CacheLookup(Schema):
 
 
 class CacheKept(Schema):
+    """``findings``: why the content check refused the response."""
+
     kept: bool
+    findings: list[CheckFinding] = []
 
 
 class SearchResult(Schema):

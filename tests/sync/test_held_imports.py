@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import CachedResponse, HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
+from knowledge_app.services.rows.importing import import_cached_responses
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.content_check import ahead
 from memoryhub.lib.import_counts import ImportCounts
+from memoryhub.lib.layouts.records import CachedResponseRecord
 from memoryhub.sync import importing
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Workspace
@@ -193,3 +195,16 @@ def test_the_fixtures_hold_nothing(name):
 
     held = [(row.row, row.findings) for row in HeldRow.objects.all()]
     assert held == []
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_flagged_cached_responses_of_a_file_are_skipped_and_counted(dry_run, workspace):
+    records = [CachedResponseRecord(str(number), "m", text) for number, text in enumerate((ORDER, FACT, ORDER))]
+
+    tally = import_cached_responses(workspace, records, path="cache.json", now=timezone.now(), dry_run=dry_run)
+
+    assert [(one.what, one.outcome) for one in tally.problems] == [
+        ("2 cached responses are flagged by the content check", "rejected")
+    ]
+    assert tally.added["cached_responses"] == 1
+    assert list(CachedResponse.objects.values_list("response", flat=True)) == ([] if dry_run else [FACT])

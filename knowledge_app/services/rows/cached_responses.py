@@ -11,6 +11,7 @@ from django.db.models import Count, F, Max, Min, QuerySet, Sum
 from django.db.models.functions import Length
 
 from knowledge_app.models import CachedResponse
+from knowledge_app.services.held_rows import Finding, text_findings
 from memoryhub.lib import db_retry
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
@@ -71,6 +72,14 @@ def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) ->
         row.extra = {name: value for name, value in row.extra.items() if name != "accessed_at"}
         row.save(update_fields=["hit_count", "accessed_at", "extra"])
         return row.response
+
+
+def findings_of_response(preview: str, response: str) -> list[Finding]:
+    """Return what the content check finds in a response and the preview of its message.
+
+    Flagged responses of agents and their files aren't cached: unlike held rows, they are easily asked for again.
+    """
+    return text_findings([("message", preview), ("response", response)])
 
 
 @db_retry.retried

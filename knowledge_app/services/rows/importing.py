@@ -16,6 +16,7 @@ from simple_history.utils import bulk_create_with_history, bulk_update_with_hist
 
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.held_rows import LINKS, hold_imported
+from knowledge_app.services.rows.cached_responses import findings_of_response
 from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.grip import content_id
@@ -119,7 +120,9 @@ def import_key_values(
 def import_cached_responses(
     workspace: Workspace, records: Iterable[CachedResponseRecord], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Create or update cached responses by their key."""
+    """Create or update cached responses by their key. Those that the content check flags are skipped."""
+    records = list(records)
+    safe = [record for record in records if not findings_of_response(record.preview, record.response)]
     values = {
         record.key: {
             "model": record.model,
@@ -129,9 +132,13 @@ def import_cached_responses(
             "accessed_at": record.accessed_at,
             "extra": record.extra,
         }
-        for record in records
+        for record in safe
     }
-    return _import_rows(CACHED, workspace, values, path=path, now=now, dry_run=dry_run)
+    tally = _import_rows(CACHED, workspace, values, path=path, now=now, dry_run=dry_run)
+    if count := len(records) - len(safe):
+        what = f"{count:,} cached {'response is' if count == 1 else 'responses are'} flagged by the content check"
+        tally.problems.append(Problem(path, None, what, "skipped", "rejected"))
+    return tally
 
 
 def import_observations(

@@ -159,8 +159,10 @@ def cached_response(caller: Caller, message: str, model: str, *, now: datetime) 
 
 
 def keep_response(caller: Caller, message: str, model: str, response: str, *, now: datetime) -> Document:
-    """Cache a response. ``kept`` is false if the workspace's cache is off."""
+    """Cache a response. ``kept`` is false if the cache is off or the content check flags it: see ``findings``."""
     require(caller, "append")
+    if findings := cache.findings_of_response(message[: cache.PREVIEW_CHARS], response):
+        return {"kept": False, "findings": findings}
     return {"kept": cache.keep(caller.workspace, message, model, response, now=now) is not None}
 
 
