@@ -67,8 +67,8 @@ def fill(workspace, count: int, text: str = "word") -> None:
     )
     import_key_values(workspace, [KeyValueRecord(name, name) for name in names], **FILE)
     for name in names:  # an import would skip what the content check flags
-        values = {"key": name, "model": name, "response": name, "preview": name}
-        CachedResponse.objects.create(workspace=workspace, **values, created_at=NOW, accessed_at=NOW)
+        values = {"model": name, "response": name, "preview": name, "created_at": NOW, "accessed_at": NOW}
+        CachedResponse.objects.update_or_create(workspace=workspace, key=name, defaults=values)
     terms = [TermRecord(name, [1.0, 0.5], names[:1]) for name in names]
     import_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
     facts = "\n".join(f"- {name}" for name in names)
