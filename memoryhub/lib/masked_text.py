@@ -17,10 +17,11 @@ def has_secrets(text: str) -> bool:
 
 def masked(text: str) -> str:
     """Return text with ••• for each secret, with its line breaks, and with invisible characters shown."""
-    for match in reversed(scan_secrets(text)):
-        breaks = "\n" * text.count("\n", match.start, match.end)
-        text = text[: match.start] + MASK + breaks + text[match.end :]
-    return show_invisible(text)
+    parts, end = [], 0
+    for match in scan_secrets(text):
+        parts += [text[end : match.start], MASK, "\n" * text.count("\n", match.start, match.end)]
+        end = match.end
+    return show_invisible("".join([*parts, text[end:]]))
 
 
 def masked_json(text: str) -> str:

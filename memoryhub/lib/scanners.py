@@ -209,10 +209,12 @@ def _plural(what: str, count: int) -> str:
 def mask_secrets(text: str, matches: Iterable[Match] | None = None) -> str:
     """Return a text with each secret replaced by •••."""
     matches = scan_text(text) if matches is None else matches
-    for match in sorted(matches, key=lambda match: match.start, reverse=True):
+    parts, end = [], 0
+    for match in sorted(matches, key=lambda match: match.start):
         if match.kind == SECRET:
-            text = text[: match.start] + MASK + text[match.end :]
-    return text
+            parts += [text[end : match.start], MASK]
+            end = match.end
+    return "".join([*parts, text[end:]])
 
 
 def _resolve_overlaps(matches: list[Match]) -> list[Match]:
