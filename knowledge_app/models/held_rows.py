@@ -23,6 +23,7 @@ REASONS = {  # by code of the content check
     "html": _("contains HTML"),
     "image": _("contains an image"),
     "link": _("contains a link to another site"),
+    "too_long": _("is too long to be checked"),
 }
 FIELDS = {"content": _("Content"), "source": _("Source"), "tags": _("Tags"), "key": _("Key"), "value": _("Value")}
 LINKS = ("knowledge", "observation", "key_value", "history_entry")

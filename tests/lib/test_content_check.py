@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryhub.lib.content_check.ahead import MAX_CHECKED_CHARS, findings_in
 from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.content_check.normalising import fold, variants
 from memoryhub.lib.content_check.overrides import imitates_role, overrides_instructions
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.reach import reach_of, show_invisible
 from memoryhub.lib.content_check.rules import judge_rules
 from memoryhub.lib.content_check.targets import has_target
 
@@ -156,6 +157,18 @@ def test_patterns_need_linear_time(part):
 
     assert [has_target(text), imitates_role(text), overrides_instructions(text)].count(True) <= 1
     assert judge_rules(text, has_target=True) == ""
+
+
+@pytest.mark.parametrize("start", ["<", "](", "](<", "[a]: ", "![a]", "</"])
+def test_long_runs_of_spaces_need_linear_time(start):
+    assert reach_of(start + " " * 200_000) is None
+
+
+def test_a_text_that_is_too_long_to_check_has_a_finding():
+    text = "word " * (MAX_CHECKED_CHARS // 5)
+
+    assert [finding.code for finding in findings_in(text + "bc")] == ["too_long"]
+    assert findings_in(text[:2_000]) == []
 
 
 @pytest.mark.parametrize("part", ["ignore ", "&#1;", "run all ", "http://", "всегда ", "QUJD", "%41", "chat \n"])

@@ -13,6 +13,7 @@ _LINK = re.compile(
     r"|^\s*\[[^\]\n]{1,100}\]:\s*<?\s*(?:[a-z][a-z0-9+.-]*:)?//|<\s*a\s[^>]{0,200}\bhref\b",
     re.IGNORECASE,
 )
+_SPACES = re.compile(r"\s{2,}")
 _CODE = re.compile(r"`[^`\n]*`")
 _HTML = re.compile(
     r"<\s*/?\s*(?:script|style|iframe|object|embed|link|meta|base|form|input|button|template|noscript|details"
@@ -30,9 +31,10 @@ def hides_characters(text: str) -> bool:
 
 
 def reach_of(line: str) -> tuple[str, str] | None:
-    """Return the code and the explanation of what a line hides or loads, or None."""
+    """Return the code and the explanation of what a line hides or loads, or None. Takes linear time."""
     if hides_characters(line):
         return "invisible", "contains invisible characters"
+    line = _SPACES.sub(" ", line)  # the patterns would try every part of a long run of spaces
     if "<" in line or "-->" in line or "]:" in line:
         visible = _CODE.sub("", line)
         if _COMMENT.search(visible):
