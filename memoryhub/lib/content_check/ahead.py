@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 
 from memoryhub.lib.content_check.check import Finding, check_text
+from memoryhub.lib.content_check.shape import EXPLANATIONS, TOO_LONG
 
 MAX_CHECKED_CHARS = 200_000  # a check takes up to 70 microseconds per character
 _checked: ContextVar[Mapping[str, list[Finding]]] = ContextVar("checked", default=MappingProxyType({}))
@@ -27,6 +28,6 @@ def findings_in(text: str) -> list[Finding]:
     """Return what ``check_text`` finds in a text without surrounding space. A text that is too long isn't checked."""
     stripped = text.strip()
     if len(stripped) > MAX_CHECKED_CHARS:
-        return [Finding("too_long", 1, "is too long to be checked")]
+        return [Finding(TOO_LONG, 1, EXPLANATIONS[TOO_LONG])]
     known = _checked.get().get(stripped)
     return check_text(stripped) if known is None else known

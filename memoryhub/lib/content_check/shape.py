@@ -12,12 +12,14 @@ from memoryhub.lib.content_check.rules import judge_rules
 from memoryhub.lib.content_check.targets import PIPE_TO_SHELL, has_target
 
 INSTRUCTION, OVERRIDE, ROLE, ENCODED, DISGUISED = "instruction", "override", "role", "encoded", "disguised"
+TOO_LONG = "too_long"
 EXPLANATIONS = {
     INSTRUCTION: "looks like an instruction to a model",
     OVERRIDE: "tries to override instructions or safeguards",
     ROLE: "imitates a system message or a role of the conversation",
     ENCODED: "contains encoded text",
     DISGUISED: "is written with disguised letters",
+    TOO_LONG: "is too long to be checked",
 }
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।؟۔])|\n+|(?:\\n)+")
 _LIST_MARK = re.compile(r"^[\s>]*(?:[-*+•·▪◦‣]|\d{1,3}[.)]|#{1,6})?\s*(?:\[[ x]\]\s*)?(?:\[[\w -]{1,40}\]\s*)?")
