@@ -22,7 +22,30 @@ MAX_DATE_LABELS = 5
 STEPS = (
     ("day", 1), ("week", 1), ("month", 1), ("month", 3), ("year", 1), ("year", 10), ("year", 100), ("year", 1000),
 )  # fmt: skip
-UNITS = (gettext_noop("Day"), gettext_noop("Week"), gettext_noop("Month"), gettext_noop("Year"))  # for translation
+UNIT_NAMES = {("month", 3): "quarter", ("year", 10): "decade", ("year", 100): "century", ("year", 1000): "millennium"}
+# The texts of a chart by its unit: column heading, title and note.
+UNIT_TEXTS = {
+    "day": (gettext_noop("Day"), gettext_noop("Tokens by day"), gettext_noop("by day of writing (UTC)")),
+    "week": (gettext_noop("Week"), gettext_noop("Tokens by week"), gettext_noop("by week of writing (UTC)")),
+    "month": (gettext_noop("Month"), gettext_noop("Tokens by month"), gettext_noop("by month of writing (UTC)")),
+    "quarter": (
+        gettext_noop("Quarter"),
+        gettext_noop("Tokens by quarter"),
+        gettext_noop("by quarter of writing (UTC)"),
+    ),
+    "year": (gettext_noop("Year"), gettext_noop("Tokens by year"), gettext_noop("by year of writing (UTC)")),
+    "decade": (gettext_noop("Decade"), gettext_noop("Tokens by decade"), gettext_noop("by decade of writing (UTC)")),
+    "century": (
+        gettext_noop("Century"),
+        gettext_noop("Tokens by century"),
+        gettext_noop("by century of writing (UTC)"),
+    ),
+    "millennium": (
+        gettext_noop("Millennium"),
+        gettext_noop("Tokens by millennium"),
+        gettext_noop("by millennium of writing (UTC)"),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +85,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """A stacked bar chart. ``unit``: day, week, month or year. Without data it has no bars."""
+    """A stacked bar chart of tokens. ``unit``: the time that a bar covers, a key of UNIT_TEXTS."""
 
     unit: str
     bars: tuple[Bar, ...]
@@ -72,6 +95,18 @@ class BarChart:
     @property
     def total(self) -> int:
         return sum(bar.active + bar.folded for bar in self.bars)
+
+    @property
+    def unit_label(self) -> str:
+        return gettext(UNIT_TEXTS[self.unit][0])
+
+    @property
+    def title(self) -> str:
+        return gettext(UNIT_TEXTS[self.unit][1])
+
+    @property
+    def note(self) -> str:
+        return gettext(UNIT_TEXTS[self.unit][2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +215,7 @@ def stacked_bars(days: Iterable[DayTokens]) -> BarChart:
         Tick(_rounded((key - first + 0.5) * slot_width), _short_date(_bucket_start(key, unit, size), unit))
         for key in _evenly_spaced(first, last)
     )
-    return BarChart(unit, bars, _y_ticks(values), x_ticks)
+    return BarChart(UNIT_NAMES.get((unit, size), unit), bars, _y_ticks(values), x_ticks)
 
 
 def growth(points: Iterable[tuple[date, int]]) -> AreaChart:

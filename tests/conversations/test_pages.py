@@ -257,3 +257,15 @@ def test_context_page_respects_the_budget_and_shows_the_text_form(workspace, vie
     assert "=== Recent Conversation ===" in page.content.decode()
     assert page.context["context"].tokens <= 200
     assert "over the token budget" in page.content.decode()
+
+
+def test_statistics_over_months_are_titled_by_week(workspace, viewer_client):
+    entries = [entry_record("hello there", minute=day * 1440, source_id=f"e{day}") for day in (0, 90)]
+    take(workspace, SessionRecord("s", entries))
+
+    html = viewer_client.get(reverse("sessions:statistics", args=[workspace.slug])).content.decode()
+
+    assert html.count("Tokens by week") == 3  # heading, image and table
+    assert "by week of writing (UTC)" in html
+    assert '<th scope="col">Week</th>' in html
+    assert "Tokens by day" not in html

@@ -71,14 +71,18 @@ def test_days_without_entries_leave_a_gap():
         (61, "day", "Mon 3 Nov 2025"),
         (62, "week", "Week of 3 Nov 2025"),
         (500, "month", "Nov 2025"),
-        (3_000, "month", "3 months from Oct 2025"),
+        (3_000, "quarter", "3 months from Oct 2025"),
         (8_000, "year", "2025"),
-        (100_000, "year", "10 years from 2020"),
+        (100_000, "decade", "10 years from 2020"),
+        (1_000_000, "century", "100 years from 2000"),
+        (2_900_000, "millennium", "1000 years from 2000"),
     ],
 )
-def test_longer_ranges_use_longer_units(days, unit, label):
+def test_longer_ranges_use_longer_units_and_name_them(days, unit, label):
     chart = stacked_bars([DayTokens(MONDAY, 1, 0), DayTokens(MONDAY + timedelta(days=days), 1, 0)])
     assert (chart.unit, chart.bars[0].label) == (unit, label)
+    assert (chart.unit_label, chart.title) == (unit.title(), f"Tokens by {unit}")
+    assert chart.note == f"by {unit} of writing (UTC)"
 
 
 @given(st.lists(st.builds(DayTokens, st.dates(), st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1))
