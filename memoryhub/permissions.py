@@ -20,23 +20,28 @@ EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
 _RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
 
 
-def get_workspace(request: HttpRequest, slug: str, *, role: str = Membership.Role.VIEWER) -> Workspace:
-    """Return a workspace in which the person has at least this role, or raise 404. The navigation shows it too.
+class RoleTooLow(Http404):
+    """A member of the workspace needs a higher role. The status is 404 as for strangers, but the page says why."""
 
-    The newest audit record is read first, so that the open page polls for everything that comes after.
+
+def get_workspace(request: HttpRequest, slug: str, *, role: str = Membership.Role.VIEWER) -> Workspace:
+    """Return a workspace in which the person has at least this role. The navigation shows it too.
+
+    Raises Http404 for people who aren't members, and RoleTooLow for those with a lower role. The newest audit record
+    is read first, so that the open page polls for everything that comes after.
     """
     newest = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("id")[:1]
     visible = Workspace.objects.visible_to(request.user).annotate(newest_record=Subquery(newest))
     workspace = get_object_or_404(visible, slug=slug)
-    if not has_role(request.user, workspace, role):
-        raise Http404
     request.memory_workspace = workspace  # type: ignore[attr-defined]
     request.newest_record = workspace.newest_record or 0  # type: ignore[attr-defined]
+    if not has_role(request.user, workspace, role):
+        raise RoleTooLow
     return workspace
 
 
 def get_session(request: HttpRequest, slug: str, pk: int, *, role: str = Membership.Role.VIEWER) -> Session:
-    """Return a session of a workspace in which the person has at least this role, or raise 404."""
+    """Return a session of a workspace in which the person has at least this role. Raises as get_workspace."""
     workspace = get_workspace(request, slug, role=role)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     return session

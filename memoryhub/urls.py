@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from memoryhub.api.app import docs, no_such_address, unexpected
 from memoryhub.api.app import patterns as api_patterns
+from memoryhub.dashboard.views.errors import not_found
 
 PAGES = [
     "dashboard",
@@ -24,6 +25,7 @@ PAGES = [
     "backups",
 ]
 
+handler404 = not_found
 handler500 = unexpected
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/docs/", docs, name="api-docs"),

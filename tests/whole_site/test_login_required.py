@@ -135,6 +135,19 @@ def test_viewers_may_not_import(workspace, viewer_client, settings, tmp_path):
     assert not ImportReport.objects.exists()
 
 
+@pytest.mark.parametrize("name", ["new-session", "workspace-settings", "forget", "documents:edit-fact"])
+def test_members_whose_role_is_too_low_are_told_so(name, workspace, viewer_client, stranger_client):
+    url = reverse(name, args=[workspace.slug, *([1] if name.endswith("fact") else [])])
+    pages = [client.get(url) for client in (viewer_client, stranger_client)]
+
+    assert [page.status_code for page in pages] == [404, 404]
+    member, stranger = (page.content.decode() for page in pages)
+    assert "Your role does not allow this" in member
+    assert reverse("workspace", args=[workspace.slug]) in member
+    assert "There is nothing here" in stranger
+    assert workspace.name not in stranger
+
+
 def test_roles_rank(workspace, viewer, viewer_client, tmp_path):
     (tmp_path / "kv.json").write_text("{}")
     Workspace.objects.update(path=str(tmp_path))

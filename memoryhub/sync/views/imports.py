@@ -16,7 +16,15 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.lib.problem_groups import group_problems, kind_of
-from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, is_hub_operator, require_hub_operator
+from memoryhub.permissions import (
+    EDITOR,
+    RoleTooLow,
+    by_person,
+    get_workspace,
+    has_role,
+    is_hub_operator,
+    require_hub_operator,
+)
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.import_requests import cancel_import, known_folders, request_import, store_upload
 from sessions_app.models import ImportReport, Membership, Workspace
@@ -78,7 +86,7 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     report = get_object_or_404(_visible_reports(request), pk=pk)
     if not _may_cancel(request, report):
-        raise Http404
+        raise RoleTooLow
     try:
         cancel_import(report, by=by_person(request))
     except MemoryHubError as error:
