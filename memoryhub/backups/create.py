@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from django.conf import settings
@@ -238,7 +239,9 @@ def _describe(
     return replace(manifest, mac=manifest_mac(manifest)), files
 
 
+@cache
 def hub_version() -> str:
+    """Return the version of the code that runs, or "unknown"."""
     with suppress(OSError, KeyError):
         values = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())
         return str(values["project"]["version"])

@@ -25,6 +25,7 @@ from knowledge_app.models import (
     Term,
 )
 from knowledge_app.services.held_rows import LINKS
+from memoryhub.backups.create import hub_version
 from memoryhub.jobs.listing import live_count
 from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
@@ -171,6 +172,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     nav: dict[str, Any] = {"workspace": current, "workspaces": workspaces, "items": items, "search_url": search_url}
     is_operator = is_hub_operator(request.user)
     nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
+    nav["version"] = hub_version()
     return {"nav": nav | _live(request, current)}
 
 

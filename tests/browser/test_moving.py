@@ -108,7 +108,7 @@ def test_the_focus_survives_a_swap(page: Page, workspace: Workspace):
     expect(page.locator("#knowledge-list [data-row]")).to_have_count(1)
     expect(page.locator("#id_q")).to_be_focused()
 
-    page.click(".menu.end summary")
+    page.click("[aria-label=Help]")
     page.click("button[data-dialog=shortcuts]")
     page.keyboard.press("Escape")
-    expect(page.locator(".menu.end summary")).to_be_focused()
+    expect(page.locator("[aria-label=Help]")).to_be_focused()

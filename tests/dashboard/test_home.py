@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from knowledge_app.models import Concern
+from memoryhub.backups.create import hub_version
 from memoryhub.dashboard.views.home import SHOWN_ITEMS
 from memoryhub.models import AccessRecord, ApiToken, Job
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
@@ -141,3 +142,17 @@ def test_an_open_home_page_refreshes_itself(operator, workspace):
     assert 'id="desk" class="overview" data-live=""' in whole
     assert part.lstrip().startswith('<div id="desk"')
     assert "<h1" not in part
+
+
+def test_every_page_has_a_help_menu_with_the_version(viewer_client, admin_client):
+    menus = []
+    for client in (viewer_client, admin_client):
+        html = client.get("/account/").content.decode()
+        menus.append(html.partition('aria-label="Help"')[2].partition("</details>")[0])
+
+    for menu in menus:
+        assert 'href="/api/v1/docs/"' in menu
+        assert "Keyboard shortcuts" in menu
+        assert f"MemoryHub {hub_version()}" in menu
+    assert [('href="/design/"' in menu) for menu in menus] == [False, True]
+    assert 'aria-label="Help"' not in Client().get("/login/").content.decode()
