@@ -57,9 +57,13 @@ def pages() -> dict[str, str]:
     return {"commands.md": commands_page(), "routes.md": routes_page(), "calls.md": calls_page()}
 
 
+def own_commands() -> list[str]:
+    return sorted(name for name, app in get_commands().items() if app == "memoryhub")
+
+
 def commands_page() -> str:
     lines = ["# Commands", NOTICE, COMMANDS]
-    for name in sorted(name for name, app in get_commands().items() if app == "memoryhub"):
+    for name in own_commands():
         parser = load_command_class("memoryhub", name).create_parser("manage.py", name)
         lines += [f"## {name}", "", parser.description or "", "", *_arguments(parser), ""]
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandParser
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.arguments import explain_errors
 from memoryhub.management.database_ready import run_on_ready_database
 from memoryhub.management.progress_bar import clear
 
@@ -33,7 +34,7 @@ def output_document(text: str, output: str | None) -> dict[str, Any]:
     return {"file": output}
 
 
-class _Parser(CommandParser):
+class JsonParser(CommandParser):
     """Prints argument errors as JSON if ``--json`` is given. The exit status is 2 either way."""
 
     def error(self, message: str) -> NoReturn:
@@ -58,7 +59,8 @@ class JsonCommand(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
-        parser.__class__ = _Parser
+        parser.__class__ = JsonParser
+        explain_errors(parser)
         return parser
 
     def add_arguments(self, parser: ArgumentParser) -> None:

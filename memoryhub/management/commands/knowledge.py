@@ -13,6 +13,7 @@ from memoryhub.as_json import knowledge_document
 from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
+from memoryhub.management.arguments import count
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now, finish, given, show_outcome
 from sessions_app.models import Workspace
@@ -43,7 +44,7 @@ class Command(JsonCommand):
         parser.add_argument("--untag", action="append", default=[], help="for tag: a tag to remove; repeatable")
         parser.add_argument("--reason", default="", help="for withdraw")
         parser.add_argument("--by", type=date.fromisoformat, help="for review: the date, YYYY-MM-DD")
-        parser.add_argument("--limit", type=int, default=20, help="for list: number of entries")
+        parser.add_argument("--limit", type=count, default=20, help="for list: number of entries")
         parser.add_argument(
             "--threshold", type=float, default=DEFAULT_THRESHOLD, help="for merge: minimum similarity"
         )

@@ -11,6 +11,7 @@ from knowledge_app.services.rows.observations import CATEGORIES, NewObservation,
 from memoryhub.as_json import observation_document
 from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid, NotFound
+from memoryhub.management.arguments import count
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now, given, show_outcome
 from sessions_app.models import Workspace
@@ -33,7 +34,7 @@ class Command(JsonCommand):
         parser.add_argument("--content", help="for add and edit")
         parser.add_argument("--source", help="for add and edit, for example GOAL:step-name")
         parser.add_argument("--reason", default="", help="for withdraw")
-        parser.add_argument("--limit", type=int, default=50, help="for list: number of observations")
+        parser.add_argument("--limit", type=count, default=50, help="for list: number of observations")
         parser.add_argument("--output", help="for export: write to this file")
 
     def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:

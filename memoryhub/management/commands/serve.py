@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import webbrowser
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from django.utils import timezone
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
 from memoryhub.backups.in_use_lock import database_label
 from memoryhub.lib.migrations import applied_migrations, is_too_old
+from memoryhub.management.arguments import port_number
 from memoryhub.management.http_server import run_server
 from memoryhub.management.restore_guard import in_use
 from memoryhub.management.serve_address import publish_address
@@ -41,7 +42,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-        parser.add_argument("--port", default=8765, type=_port, help="port to listen on (default: %(default)s)")
+        parser.add_argument("--port", default=8765, type=port_number, help="port to listen on (default: %(default)s)")
         parser.add_argument("--no-worker", action="store_true", help="don't start a worker for background jobs")
         parser.add_argument(
             "--in-container",
@@ -82,13 +83,6 @@ class Command(BaseCommand):
         lines.append("Press Ctrl-C to stop.")
         self.stdout.write("\n".join(lines))
         self.stdout.flush()
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65535:
-        raise ArgumentTypeError(f"invalid port {port}: use 1 to 65535, or 0 for a free port")
-    return port
 
 
 def _stop(*_: object) -> None:
