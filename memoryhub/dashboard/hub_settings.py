@@ -45,7 +45,7 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
         "and the address's host name is allowed. Default: `http://127.0.0.1:8765`."
     ),
     "MEMORYHUB_ROOTS": _(
-        "Folders from which pages may import, separated as in `PATH`. The command `import_workspace` may import "
+        "Folders from which pages may import, separated as in `PATH`. The command `import` may import "
         "from any folder. Default: your home folder and the folder that contains the clone."
     ),
     "MEMORYHUB_QUIET_SECONDS": _(

@@ -56,7 +56,7 @@ class ImportForm(forms.Form):
             roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folder at all")
             refusal = gettext(
                 "Pages may import below %(roots)s only. To allow another folder, name it in MEMORYHUB_ROOTS, "
-                "or import it with the command import_workspace."
+                "or import it with the command import."
             )
             raise forms.ValidationError(refusal % {"roots": roots})
         if not path.exists():

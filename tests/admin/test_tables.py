@@ -290,7 +290,8 @@ def command(name, *arguments, **options):
     return json.loads(out.getvalue()), 0
 
 
-def test_commands_export_and_import_the_same(workspace, tmp_path):
+@pytest.mark.parametrize("name", ["import_table", "import"])
+def test_commands_export_and_import_the_same(workspace, tmp_path, name):
     row = knowledge(workspace)
     file = tmp_path / "rows.json"
 
@@ -299,9 +300,9 @@ def test_commands_export_and_import_the_same(workspace, tmp_path):
     rows = json.loads(file.read_text())
     file.write_text(json.dumps([rows[0] | {"content": "likes coffee"}]))
 
-    told, status = command("import", "knowledge", str(file), dry_run=True)
+    told, status = command(name, "knowledge", str(file), dry_run=True)
     assert (told["changed"], status, KnowledgeEntry.objects.get().content) == (1, 0, "likes tea")
-    assert command("import", "knowledge", str(file))[0]["changed"] == 1
+    assert command(name, "knowledge", str(file))[0]["changed"] == 1
     row.refresh_from_db()
     assert row.content == "likes coffee"
     assert row.history.first().history_change_reason == "import: rows.json"
@@ -311,14 +312,14 @@ def test_the_import_command_lists_wrong_rows_and_fails(workspace, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("workspace,content\natlas,\n")
 
-    told, status = command("import", "knowledge", str(file))
+    told, status = command("import_table", "knowledge", str(file))
 
     assert (told["wrong"], status) == ([{"row": 1, "errors": ["it has no content"]}], 1)
 
 
 @pytest.mark.parametrize("arguments", [("knowledge", "/nowhere.csv"), ("knowledge", "/nowhere.doc")])
 def test_the_import_command_reports_unreadable_files(arguments):
-    told, status = command("import", *arguments)
+    told, status = command("import_table", *arguments)
 
     assert (told["error"]["code"], status) == ("no_such_file", 1)
 

@@ -1,71 +1,62 @@
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from django.conf import settings
-from django.utils import timezone
+from django.core.management.base import CommandParser
 
-from memoryhub.lib.errors import NotFound
-from memoryhub.lib.tables import check_size
 from memoryhub.lib.tables.files import FORMATS
-from memoryhub.management.json_command import JsonCommand
-from memoryhub.spreadsheets.importing import import_rows
+from memoryhub.management.commands import import_workspace
+from memoryhub.management.commands.import_table import import_table, result_lines
+from memoryhub.management.json_command import JsonParser
 from memoryhub.spreadsheets.rows import IMPORTS
-from sessions_app.services.audit import Actor, By
-
-COMMAND = Actor("command", "import")
 
 
-class Command(JsonCommand):
-    help = "Import an edited table that was written by export: all of its rows, or none if one is invalid."
+class _Parser(JsonParser):
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Namespace | None = None) -> Namespace:  # type: ignore[override]
+        """Tell a folder or archive from a table and its file, which may have options between them."""
+        options = self.parse_intermixed_args(args, namespace)
+        if options.file is None:
+            if options.path in IMPORTS and not Path(options.path).exists():
+                self.error(f"a file is missing: use import_table {options.path} FILE")
+            if options.format:
+                self.error("--format is for tables: use import_table TABLE FILE")
+        elif options.path not in IMPORTS:
+            self.error(f"give one folder, file or archive, or one of the tables {', '.join(IMPORTS)} and a file")
+        elif options.name or options.layout != "auto":
+            self.error("--name and --layout are for folders and archives, not for tables")
+        return options
+
+
+class Command(import_workspace.Command):
+    help = (
+        "Import an agent's folder, an AgTerm export or an archive. Can be repeated; never deletes anything. "
+        "For a table, use import_table."
+    )
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.__class__ = _Parser
+        return parser
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("table", choices=list(IMPORTS), help="the table")
-        parser.add_argument("file", help="the file to import")
-        parser.add_argument("--format", choices=list(FORMATS), help="file format (default: by the file's suffix)")
-        parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+        parser.add_argument("file", nargs="?", help="a file for the table in PATH, as with import_table")
+        parser.add_argument("--format", choices=list(FORMATS), help="format of that file")
 
-    def run(self, *, table: str, file: str, format: str | None, dry_run: bool, **_options: Any) -> dict[str, Any]:  # noqa: A002
-        path = Path(file)
-        kind = format or path.suffix.removeprefix(".").lower()
-        if kind not in FORMATS:
-            raise NotFound(
-                f"Specify the format of {path.name} with --format: {', '.join(FORMATS)}.", code="no_such_file"
-            )
-        try:
-            check_size(path.stat().st_size)
-            raw = path.read_bytes()
-        except OSError as error:
-            raise NotFound(f"{path} can't be read: {error.strerror}.", code="no_such_file") from error
-        checked = import_rows(
-            table,
-            FORMATS[kind].read(raw),
-            source=path.name,
-            zone=ZoneInfo(settings.TIME_ZONE),
-            by=By(COMMAND, timezone.now()),
-            dry_run=dry_run,
-        )
-        wrong = [{"row": row.number, "errors": row.errors} for row in checked.rows if row.errors]
-        self.exit_status = 1 if wrong else 0
-        return {
-            "table": table,
-            "dry_run": dry_run,
-            **{outcome: checked.counts[outcome] for outcome in ("new", "changed", "unchanged")},
-            "wrong": wrong,
-            "notes": [{"row": row.number, "notes": row.notes} for row in checked.rows if row.notes],
-        }
+    def run(self, *, path: str, file: str | None, format: str | None, **options: Any) -> dict[str, Any]:  # type: ignore[override]  # noqa: A002
+        if file is None:
+            return super().run(path=path, **options)
+        self.stopped = "Stopped."
+        result = import_table(path, file, file_format=format, dry_run=options["dry_run"])
+        self.exit_status = 1 if result["wrong"] else 0
+        return result
 
     def show(self, result: dict[str, Any]) -> None:
-        for row in result["notes"]:
-            self.line(f"row {row['row']}: {'; '.join(row['notes'])}")
-        for row in result["wrong"]:
-            self.line(f"row {row['row']} is invalid: {'; '.join(row['errors'])}")
-        if result["wrong"]:
-            self.line("Nothing was imported.")
+        if "table" not in result:
+            super().show(result)
             return
-        counts = ", ".join(f"{result[word]:,} {word}" for word in ("new", "changed", "unchanged"))
-        self.line(f"{'Would import' if result['dry_run'] else 'Imported'}: {counts}")
+        for line in result_lines(result):
+            self.line(line)
