@@ -109,10 +109,11 @@ def main() -> int:
 def run_django() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
     from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
+
+    from memoryhub.management.command_line import execute
 
     try:
-        execute_from_command_line(sys.argv)
+        execute(sys.argv)
     except ImproperlyConfigured as problem:
         if "--traceback" in sys.argv:
             raise

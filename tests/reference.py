@@ -29,7 +29,8 @@ COMMON_OPTIONS = {
     "skip_checks",
 }
 COMMANDS = """
-All commands of MemoryHub. Run them as `python3 manage.py COMMAND`; `--help` shows the same descriptions.
+All commands of MemoryHub. Run them as `python3 manage.py COMMAND`; `--help` shows the same descriptions, and
+`python3 manage.py help` lists the commands by group.
 
 With `--json`, a command prints one JSON document and nothing else. Errors are `{"error": {"code", "message"}}` with
 exit status 1, or 2 for wrong arguments. Ctrl-C stops a command with exit status 130.
