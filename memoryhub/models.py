@@ -143,7 +143,7 @@ class Job(models.Model):
     ``file_name``: of a file for download. ``unique_key``: of which only one job is queued or running at a time.
     ``not_before``: the earliest start. ``attempt_count``: failed attempts; ``takeover_count``: workers that died
     while running it. ``lease_owner``: the process that runs it and holds ``fencing_number``. ``home``:
-    ``Process.home`` of the files it needs.
+    ``Process.home`` of the files it needs. ``dismissed_at``: since when its failure doesn't need attention.
     """
 
     class Kind(models.TextChoices):
@@ -191,6 +191,7 @@ class Job(models.Model):
     not_before = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    dismissed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, QuerySet
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from sessions_app.models import Workspace
 
@@ -18,10 +18,10 @@ LABELS = {  # by kind, the most urgent first
     "conflict": gettext_lazy("Conflict"),
     "held": gettext_lazy("Review"),
     "flagged": gettext_lazy("Review"),
-    "parked": gettext_lazy("Run"),
     "order": gettext_lazy("Instruction-like"),
-    "approval": gettext_lazy("Run"),
     "ahead": gettext_lazy("Sync"),
+    "parked": gettext_lazy("Run"),
+    "approval": gettext_lazy("Run"),
     "import": gettext_lazy("Import"),
     "waiting": gettext_lazy("Run"),
     "failed": gettext_lazy("Run"),
@@ -29,10 +29,13 @@ LABELS = {  # by kind, the most urgent first
     "webhook": gettext_lazy("Webhook"),
     "budget": gettext_lazy("Budget"),
     "concerns": gettext_lazy("Hygiene"),
+    "note": gettext_lazy("Import"),
 }
 ORDER = tuple(LABELS)
 URGENT = ("secret", "folder", "conflict")
-NEEDS_DECISION = ("held", "flagged", "parked", "order", "approval")
+NEEDS_DECISION = ("held", "flagged", "order", "ahead", "parked", "approval")
+REVIEWED = ("conflict", "held", "flagged", "approval")
+DISMISSIBLE = {"import": "import", "note": "import", "job": "job"}
 MAX_ITEMS = 200  # workspaces, or import reports, of each kind
 RECENT = timedelta(days=7)  # older failures and problems are not shown
 Finder = Callable[[QuerySet[Workspace], datetime], "list[AttentionItem]"]
@@ -67,6 +70,18 @@ class AttentionItem:
     @property
     def label(self) -> str:
         return str(LABELS[self.kind])
+
+    @property
+    def action(self) -> str:
+        """The label of the link that resolves it."""
+        if self.kind == "budget" and self.count == 1:
+            return gettext("Compress now")
+        return gettext("Review") if self.kind in REVIEWED else gettext("Show")
+
+    @property
+    def dismissed_as(self) -> str:
+        """The query parameter of ``dismiss`` for its primary key, or "" if it can't be dismissed."""
+        return DISMISSIBLE.get(self.kind, "") if self.pk else ""
 
 
 def attention_item_json(item: AttentionItem) -> dict[str, Any]:

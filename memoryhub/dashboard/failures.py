@@ -13,10 +13,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memoryhub.dashboard.attention_items import MAX_ITEMS, RECENT, AttentionItem
 from memoryhub.models import Job
-from memoryhub.sync.import_requests import uploads
+from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, uploads
 from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
 
-PROBLEM_OUTCOMES = ("rejected", "repaired", "held")
 JOBS: dict[str, Promise | str] = {
     Job.Kind.EXPORT: gettext_lazy("The last export failed: %(error)s"),
     Job.Kind.COMPRESSION: gettext_lazy("The last bulk compression failed: %(error)s"),
@@ -25,17 +24,17 @@ JOBS: dict[str, Promise | str] = {
 
 
 def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> list[AttentionItem]:
-    """Find jobs that failed within a week, if no later one of their kind exists; cancelled ones don't count.
+    """Find jobs that failed within a week and weren't dismissed, if no later one of their kind exists.
 
-    ``of_hub``: also jobs of no workspace.
+    Cancelled ones don't count as later. ``of_hub``: also jobs of no workspace.
     """
     mine = Q(workspace__in=workspaces.values("pk")) | (Q(workspace=None) if of_hub else Q(pk__in=[]))
     later = Job.objects.filter(kind=OuterRef("kind"), pk__gt=OuterRef("pk")).exclude(status=Job.Status.CANCELLED)
     is_followed = Exists(later.filter(workspace=OuterRef("workspace")))
     is_followed_in_hub = Q(workspace=None) & Exists(later.filter(workspace=None))
     failed = Job.objects.filter(mine, kind__in=JOBS, status=Job.Status.FAILED, finished_at__gte=now - RECENT)
-    rows = failed.exclude(is_followed).exclude(is_followed_in_hub).select_related("workspace")
-    return [_job(job) for job in rows.order_by("-id")[:MAX_ITEMS]]
+    rows = failed.filter(dismissed_at=None).exclude(is_followed).exclude(is_followed_in_hub)
+    return [_job(job) for job in rows.select_related("workspace").order_by("-id")[:MAX_ITEMS]]
 
 
 def _job(job: Job) -> AttentionItem:
@@ -66,7 +65,7 @@ def _delivery(delivery: WebhookDelivery) -> AttentionItem:
 
 
 def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Find the latest import of each workspace if it failed, or had problems within a week."""
+    """Find the latest import of each workspace if it failed, or had problems within a week, and wasn't dismissed."""
     finished = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
     newest = workspaces.annotate(latest_report=Subquery(finished.order_by("-id").values("pk")[:1]))
     reports = ImportReport.objects.filter(pk__in=newest.values("latest_report")).filter(_has_failed_or_problems(now))
@@ -87,7 +86,7 @@ def first_imports(now: datetime) -> list[AttentionItem]:
 
 def _has_failed_or_problems(now: datetime) -> Q:
     has_problems = Q(status=ImportReport.Status.DONE, problem_count__gt=0, created_at__gte=now - RECENT)
-    return Q(status=ImportReport.Status.FAILED) | has_problems
+    return Q(Q(status=ImportReport.Status.FAILED) | has_problems, dismissed_at=None)
 
 
 def _reports(selected: QuerySet[ImportReport]) -> list[AttentionItem]:
@@ -107,7 +106,8 @@ def _reports(selected: QuerySet[ImportReport]) -> list[AttentionItem]:
 def _report(report: ImportReport, count: int) -> AttentionItem:
     workspace = report.workspace
     url = reverse("import-report", args=[report.pk])
-    if report.status == ImportReport.Status.FAILED:
+    kind = "import" if report.status == ImportReport.Status.FAILED else "note"
+    if kind == "import":
         text = _("The last import failed: %(error)s") % {"error": report.error}
     else:
         text = ngettext(
@@ -118,5 +118,5 @@ def _report(report: ImportReport, count: int) -> AttentionItem:
         url = f"{url}#problems"
     slug, name = (workspace.slug, workspace.name) if workspace else ("", report.name or report.path)
     return AttentionItem(
-        "import", slug, name, text, url, max(1, count), report.finished_at or report.created_at, report.pk
+        kind, slug, name, text, url, max(1, count), report.finished_at or report.created_at, report.pk
     )

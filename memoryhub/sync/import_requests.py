@@ -33,6 +33,7 @@ from sessions_app.services.sources import path_hash, store_problems
 
 KNOWN_HOMES = ("~/.nanobot", "~/.grip", "~/.local/grid")
 COMMAND_NAME = "a command"
+PROBLEM_OUTCOMES = ("rejected", "repaired", "held")  # of problems that somebody should check
 FAILURES = {  # messages for errors of the queue
     "interrupted": "The hub stopped during this import. What was imported so far is kept. Import again to continue.",
     "unexpected": "An unexpected error stopped this import. See the hub's log. Everything imported so far is kept.",
@@ -154,8 +155,24 @@ def close_report(job: Job, now: datetime) -> None:
         has_begun = job.started_at is not None
         message = cancelled_message(job.steps_done, job.steps_total)
         report.error = message if has_begun else "Cancelled before it started. Nothing was read."
+    elif job.status == Job.Status.DONE:
+        report.dismissed_at = _earlier_dismissal(report)
     report.save()
     Job.objects.filter(pk=job.pk).update(workspace=report.workspace)
+
+
+def _earlier_dismissal(report: ImportReport) -> datetime | None:
+    """Return when the notes of the workspace's previous import were dismissed, if this one has no others."""
+    earlier = ImportReport.objects.filter(workspace=report.workspace, pk__lt=report.pk, status=Job.Status.DONE)
+    previous = earlier.exclude(workspace=None).order_by("-id").first()
+    if previous is None or previous.dismissed_at is None:
+        return None
+    return previous.dismissed_at if _notes(report) <= _notes(previous) else None
+
+
+def _notes(report: ImportReport) -> set[tuple[object, ...]]:
+    rows = report.problems.filter(outcome__in=PROBLEM_OUTCOMES)
+    return set(rows.order_by().values_list("file", "line", "what", "action"))
 
 
 def cancelled_message(done: int, file_count: int) -> str:

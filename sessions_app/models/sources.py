@@ -52,6 +52,7 @@ class ImportReport(models.Model):
     """The result of one import of a folder: what was added, changed and found wrong.
 
     ``job``: carries it out; null once the queue has forgotten it. ``status``: "" until the import is over.
+    ``dismissed_at``: since when its failure or problems don't need attention.
     """
 
     class Status(models.TextChoices):
@@ -84,6 +85,7 @@ class ImportReport(models.Model):
     error = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     finished_at = models.DateTimeField(null=True, blank=True)
+    dismissed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["workspace", "-id"], name="import_latest")]

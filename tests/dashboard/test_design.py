@@ -19,6 +19,8 @@ ELSEWHERE = {  # what the page of the design system can't show, and why
     "vitals.html": "figures of a workspace, on its overview",
     "consolidations.html": "figures of a workspace, on its overview",
     "palette_row.html": "a row of the palette, which fetches its rows when it opens",
+    "dismiss.html": "a form that dismisses a stored failure",
+    "dismissal.html": "the same, on the page of the failure",
     "account_tabs.html": "tabs, filled in for one's own account",
 }
 

@@ -34,6 +34,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "import": ("superuser", "superuser"),
     "new-workspace": ("superuser", "superuser"),
     "demo": ("-", "superuser"),
+    "dismiss": ("-", "stranger"),
+    "undo-dismissal": ("-", "stranger"),
     "hub-settings": ("superuser", "-"),
     "person-data": ("superuser", "superuser"),
     "export-person-data": ("-", "superuser"),

@@ -136,7 +136,7 @@ def _lists() -> dict[str, Any]:
 def _attention_item(severity: str, text: str) -> dict[str, Any]:
     since = timezone.now() - timedelta(hours=5)
     item = {"key": severity, "severity": severity, "text": text, "label": "Sample", "name": "Atlas", "url": "#lists"}
-    return item | {"since": since, "count": 1}
+    return item | {"since": since, "count": 1, "action": "Review", "dismissed_as": ""}
 
 
 def _reading() -> dict[str, Any]:

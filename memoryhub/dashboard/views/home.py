@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db import connection
@@ -13,7 +10,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.attention_items import AttentionItem
+from memoryhub.dashboard.attention_rows import attention_context
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.navigation import count_parts
 from memoryhub.dashboard.scope import role_scope
@@ -25,7 +22,6 @@ from memoryhub.sync.import_requests import known_folders, request_import
 from sessions_app.models import Workspace
 
 PAGE_WORKSPACES = 15
-SHOWN_ITEMS = 8
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -42,12 +38,6 @@ def home(request: HttpRequest) -> HttpResponse:
     }
     context |= attention_context(attention_items(role_scope(request.user), now=now), request.GET)
     return render_page(request, "dashboard/home.html", context, fragment="desk")
-
-
-def attention_context(items: Sequence[AttentionItem], params: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of ``includes/attention.html``: the first few items, or all on request."""
-    shown = items if params.get("needs") == "all" else items[:SHOWN_ITEMS]
-    return {"attention_items": shown, "attention_count": len(items), "attention_hidden": len(items) - len(shown)}
 
 
 @login_not_required

@@ -6,10 +6,10 @@ from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
 from memoryhub.dashboard.attention import attention_items
+from memoryhub.dashboard.attention_rows import attention_context
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.navigation import count_parts
 from memoryhub.dashboard.scope import role_scope
-from memoryhub.dashboard.views.home import attention_context
 from memoryhub.lib.charts import growth
 from memoryhub.lib.htmx import render_page
 from memoryhub.permissions import get_workspace, has_role

@@ -72,6 +72,7 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
         "row": work_row(job_item(report.job, timezone.now()), may_decide=may_decide) if report.job else None,
         "may_decide": may_decide,
         "may_import": report.workspace is not None and _may_import(request, report.workspace),
+        "may_dismiss": _may_dismiss(request, report),
         "is_over": is_over,
         "counts": _counts(report),
     }
@@ -98,6 +99,12 @@ def _may_cancel(request: HttpRequest, report: ImportReport) -> bool:
     if report.workspace is None:
         return is_hub_operator(request.user)
     return has_role(request.user, report.workspace, EDITOR)
+
+
+def _may_dismiss(request: HttpRequest, report: ImportReport) -> bool:
+    if report.workspace is None:
+        return is_hub_operator(request.user)
+    return has_role(request.user, report.workspace, Membership.Role.OPERATOR)
 
 
 def workspace_imports(request: HttpRequest, slug: str) -> HttpResponse:
