@@ -111,8 +111,8 @@ def _report(report: ImportReport, count: int) -> AttentionItem:
         text = _("The last import failed: %(error)s") % {"error": report.error}
     else:
         text = ngettext(
-            "The last import has %(count)d problem to check.",
-            "The last import has %(count)d problems to check.",
+            "The last import has %(count)d note.",
+            "The last import has %(count)d notes.",
             count,
         ) % {"count": count}
         url = f"{url}#problems"

@@ -182,7 +182,7 @@ def _fits(text: str, path: str, tally: ImportCounts) -> bool:
     if 0 < len(text) <= KEY_LENGTH:
         return True
     what = f"a term is {'empty' if not text else f'longer than {KEY_LENGTH} characters'}"
-    tally.problems.append(Problem(path, None, what, "not taken", "rejected"))
+    tally.problems.append(Problem(path, None, what, "skipped", "rejected"))
     return False
 
 

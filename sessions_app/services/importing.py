@@ -80,7 +80,7 @@ def import_conversation(
 def _deleted(tombstone: DeletedSession, path: str) -> Problem:
     name = "a session" if tombstone.is_forgotten else tombstone.key
     what = f"holds {name} that {tombstone.deleted_by} deleted from the hub"
-    return Problem(path, None, what, "not taken; an operator can allow it again on the page of sessions", "ignored")
+    return Problem(path, None, what, "skipped; an operator can allow it again on the Sessions page", "ignored")
 
 
 def plan_session(

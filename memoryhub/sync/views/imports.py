@@ -27,6 +27,7 @@ from memoryhub.permissions import (
 )
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.import_requests import cancel_import, known_folders, request_import, store_upload
+from memoryhub.sync.problem_rows import problem_rows
 from sessions_app.models import ImportReport, Membership, Workspace
 
 MAX_LISTED = 10_000  # kinds of problems that a query selects
@@ -138,8 +139,8 @@ def _problems(request: HttpRequest, report: ImportReport) -> dict[str, Any]:
     elif len(counts) <= MAX_LISTED:
         rows = rows.filter(pk__in=counts)
     page = keyset_page(rows, order=("id",), params=request.GET)
-    others = {} if like else counts
-    return {"page": page, "like": like, "problems": [(row, others.get(row.pk, 1) - 1) for row in page.rows]}
+    others = {} if like else {pk: count - 1 for pk, count in counts.items()}
+    return {"page": page, "like": like, "problems": problem_rows(report, page.rows, others)}
 
 
 def _may_import(request: HttpRequest, workspace: Workspace) -> bool:
