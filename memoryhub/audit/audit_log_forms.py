@@ -18,7 +18,7 @@ NOUNS = {  # of actions
     "history": _("History"),
     "import": _("Import"),
     "job": _("Job"),
-    "key_value": _("Key value"),
+    "key_value": _("Key-value"),
     "knowledge": _("Knowledge"),
     "observations": _("Observations"),
     "rows": _("Rows"),

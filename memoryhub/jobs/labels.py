@@ -33,7 +33,7 @@ ADDED = {
     "history": ngettext_lazy("%(count)s history", "%(count)s history", "n"),
     "knowledge": ngettext_lazy("%(count)s knowledge", "%(count)s knowledge", "n"),
     "observations": ngettext_lazy("%(count)s observation", "%(count)s observations", "n"),
-    "key_values": ngettext_lazy("%(count)s key value", "%(count)s key values", "n"),
+    "key_values": ngettext_lazy("%(count)s key-value", "%(count)s key-values", "n"),
     "cached_responses": ngettext_lazy("%(count)s cached response", "%(count)s cached responses", "n"),
     "terms": ngettext_lazy("%(count)s term", "%(count)s terms", "n"),
 }

@@ -19,6 +19,7 @@ from memoryhub.jobs.listing import WorkItem, job_item, list_work
 from memoryhub.jobs.queue import cancel_job, retry_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.layouts.snapshot import LABELS
 from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, is_hub_operator, visible_workspaces
@@ -84,6 +85,7 @@ def job_page(request: HttpRequest, pk: int) -> HttpResponse:
         "workspace": job.workspace,
         "job": job,
         "row": row,
+        "layout": LABELS.get(job.options.get("layout", ""), ""),
         "other_host": other_host(job),
         "may_decide": may_decide,
         "file_size": file.stat().st_size if file else None,

@@ -112,8 +112,9 @@ def percent(share: float | None) -> str:
 
 @register.filter
 def words(choice: str) -> str:
-    """Return a stored choice as a label: tool_result becomes "Tool result"."""
-    return gettext(titled(choice))
+    """Return a stored choice as a label: tool_result becomes "Tool result", key_values "Key-values"."""
+    label = titled(choice)
+    return gettext(label.replace("Key value", "Key-value").replace("key value", "key-value"))
 
 
 @register.filter(name="masked")

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.conversations import Session
-from sessions_app.models.workspaces import Workspace
+from sessions_app.models.workspaces import Workspace, program_label
 
 
 class SourceFile(models.Model):
@@ -92,6 +92,10 @@ class ImportReport(models.Model):
 
     def __str__(self) -> str:
         return f"import {self.pk}"
+
+    @property
+    def program(self) -> str:
+        return program_label(self.layout, self.layout_version)
 
     @property
     def state(self) -> str:

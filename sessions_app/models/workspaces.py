@@ -101,9 +101,21 @@ class Workspace(models.Model):
         return self.name
 
     @property
+    def program(self) -> str:
+        return program_label(self.layout, self.layout_version)
+
+    @property
     def is_two_way(self) -> bool:
         """Tell whether both directions of sync are on."""
         return self.is_followed and self.write_back
+
+
+def program_label(layout: str, version: str) -> str:
+    """Return the name of the program that wrote a layout; only nanobot's versions have different layouts."""
+    if layout not in Workspace.Layout:
+        return layout
+    label = str(Workspace.Layout(layout).label)
+    return f"{label} {version}".strip() if layout == Workspace.Layout.NANOBOT else label
 
 
 class Membership(models.Model):

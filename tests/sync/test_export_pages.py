@@ -24,7 +24,7 @@ def test_the_plan_is_shown_before_anything_is_written(editor: Client, workspace)
     secret(workspace)
     page = editor.get(PAGE, {"layout": "grip"}).content.decode()
     assert "Download for Grip" in page
-    assert "Key values" in page
+    assert "Key-values" in page
     assert "Grip doesn&#x27;t support them" in page
     assert not AuditRecord.objects.filter(action="workspace.exported").exists()
 

@@ -169,6 +169,18 @@ def test_equal_problems_take_one_row_and_are_listed_on_demand(admin_client, root
     assert "29 more of this kind" in shown
 
 
+@pytest.mark.parametrize(
+    ("layout", "version", "label"),
+    [("nanobot", "0.3", "nanobot 0.3"), ("grip", "1", "Grip"), ("agterm", "2", "AgTerm"), ("", "", "")],
+)
+def test_programs_are_named_with_a_version_only_if_it_matters(editor, workspace, layout, version, label):
+    Workspace.objects.filter(pk=workspace.pk).update(layout=layout or "hub", layout_version=version)
+    report = ImportReport.objects.create(workspace=workspace, status="done", layout=layout, layout_version=version)
+
+    assert report.program == label
+    assert f'<span translate="no">{label or "MemoryHub"}</span>' in editor.get("/w/atlas/").content.decode()
+
+
 def test_the_command_prints_three_of_each_kind():
     rows = [
         {"file": f"{n}", "line": n, "what": f"entry {n} is odd", "action": "skipped", "outcome": "x"}

@@ -74,6 +74,8 @@ def test_ago_accepts_a_time_without_a_zone():
         ("{{ x|percent }}", 1, "100%"),
         ("{{ x|words }}", "tool_result", "Tool result"),
         ("{{ x|words }}", "", ""),
+        ("{{ x|words }}", "key_values", "Key-values"),
+        ("{{ x|words }}", "earlier states of key values", "Earlier states of key-values"),
     ],
 )
 def test_figures_are_formatted_for_people(source, value, shown):

@@ -16,7 +16,7 @@ COUNTED: dict[str, Callable[[int], str]] = {  # by the names that end_run uses
     "confirmations": lambda n: ngettext("%(count)s confirmation", "%(count)s confirmations", n),
     "observations": lambda n: ngettext("%(count)s observation", "%(count)s observations", n),
     "knowledge entries": lambda n: ngettext("%(count)s knowledge entry", "%(count)s knowledge entries", n),
-    "key values": lambda n: ngettext("%(count)s key value", "%(count)s key values", n),
+    "key values": lambda n: ngettext("%(count)s key-value", "%(count)s key-values", n),
     "cached responses": lambda n: ngettext("%(count)s cached response", "%(count)s cached responses", n),
     "terms": lambda n: ngettext("%(count)s term", "%(count)s terms", n),
     "row vectors": lambda n: ngettext("%(count)s row vector", "%(count)s row vectors", n),

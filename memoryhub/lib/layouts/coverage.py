@@ -152,7 +152,7 @@ NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("History times"),
     gettext_noop("History with blank lines"),
     gettext_noop("History without time"),
-    gettext_noop("Key values"),
+    gettext_noop("Key-values"),
     gettext_noop("Knowledge"),
     gettext_noop("Long history"),
     gettext_noop("Marks"),

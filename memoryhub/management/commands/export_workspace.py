@@ -56,7 +56,7 @@ class Command(JsonCommand):
 
 
 def _words(kind: str) -> str:
-    return kind.replace("_", " ")
+    return "key-values" if kind == "key_values" else kind.replace("_", " ")
 
 
 def _document(

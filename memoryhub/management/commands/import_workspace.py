@@ -16,6 +16,7 @@ from memoryhub.processes import registered
 from memoryhub.sync.import_requests import run_import
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import ImportReport
+from sessions_app.models.workspaces import program_label
 from sessions_app.services.audit import Actor, By
 
 LAYOUTS = ("auto", "nanobot", "grip", "grid", "agterm", "hub")
@@ -48,7 +49,7 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         words = "Would import" if result["dry_run"] else "Imported"
-        self.line(f"{words} {result['workspace']} ({' '.join([result['layout'], result['version']]).strip()})")
+        self.line(f"{words} {result['workspace']} ({program_label(result['layout'], result['version'])})")
         for word in ("added", "updated", "unchanged"):
             counts = ", ".join(f"{count:,} {kind}" for kind, count in result[word].items())
             self.line(f"  {word}: {counts or 'nothing'}")
