@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Any
@@ -13,10 +13,12 @@ from django.db import connection
 from django.db.models import Count, Model, Q
 from django.db.models.functions import TruncMonth
 
+from memoryhub.lib.masked_text import masked
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query import Query
 from memoryhub.search.counts import Clock, as_searched
 from memoryhub.search.filters import WINDOW, FilteredKind, Scope, filtered_kinds, load
+from memoryhub.search.kinds import KINDS
 
 MILLISECONDS = 300
 LISTING_MILLISECONDS = 200  # for the keys of all kinds
@@ -51,7 +53,7 @@ class ResultCounts:
 
 @dataclass(frozen=True)
 class FacetValue:
-    """A value of a facet and how many matches have it."""
+    """A value of a facet and how many matches have it. ``label``: the title of a session, if it has one."""
 
     value: str
     count: int
@@ -144,7 +146,26 @@ def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str
             continue
     months = sorted(counted.pop("month").items(), reverse=True)
     found = {name: counts.most_common(SHOWN_VALUES) for name, counts in counted.items()} | {"month": months[:24]}
-    return {name: [FacetValue(value, count) for value, count in values] for name, values in found.items() if values}
+    shown = {name: [FacetValue(value, count) for value, count in values] for name, values in found.items() if values}
+    if sessions := shown.get("session"):
+        titles = session_titles(scope, [one.value for one in sessions])
+        shown["session"] = [replace(one, label=titles.get(one.value, "")) for one in sessions]
+    return shown
+
+
+def session_titles(scope: Scope, keys: Sequence[str]) -> dict[str, str]:
+    """Return the titles of sessions by key, with secrets masked; one query.
+
+    Keys without a title are left out, and keys that have different titles in several workspaces.
+    """
+    if not keys:
+        return {}
+    workspaces = None if scope.workspaces is None else list(scope.workspaces)
+    rows = KINDS["session"].rows(workspaces).filter(key__in=keys).exclude(title="")
+    titles: defaultdict[str, set[str]] = defaultdict(set)
+    for key, title in rows.values_list("key", "title"):
+        titles[key].add(masked(title))
+    return {key: found.pop() for key, found in titles.items() if len(found) == 1}
 
 
 def _count_facets(filtered: FilteredKind, counted: dict[str, Counter[str]]) -> None:

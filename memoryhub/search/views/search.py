@@ -26,12 +26,12 @@ from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import find
 from memoryhub.search import grip as grip_search
 from memoryhub.search.completion import offers
-from memoryhub.search.listing import Cursor, count_matches, facets, newest
+from memoryhub.search.listing import Cursor, count_matches, facets, newest, session_titles
 from memoryhub.search.ranking import MOST
 from memoryhub.search.saved import recent_searches, searches_for
 from memoryhub.search.views.access_records import log_search_results
 from memoryhub.search.views.actions import actions_of
-from memoryhub.search.views.facets import filter_chips, shown_facets
+from memoryhub.search.views.facets import filter_chips, session_keys, shown_facets, with_titles
 from memoryhub.search.views.rows import (
     GripLine,
     ResultRow,
@@ -129,11 +129,12 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
     results = results_of(place, asked, query, cursor)
     url = place.url("search")
     wants_figures = request.GET.get("facets") == "1"
+    titles = session_titles(place.scope, session_keys(query))
     return {
         "results": results,
-        "read": describe(query, zone=timezone.get_current_timezone()),
+        "read": describe(with_titles(query, titles), zone=timezone.get_current_timezone()),
         "notes": [*query.notes, *results.notes],
-        "chips": filter_chips(asked, query, url),
+        "chips": filter_chips(asked, query, url, titles),
         "next_url": asked.address(url, after=results.next_cursor) if results.next_cursor else "",
         "first_url": asked.address(url) if cursor else "",
         "count_url": asked.address(place.url("search-count")),
