@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import QuerySet
@@ -21,11 +21,21 @@ MAX_TEXT = 500  # characters of a reason, or of tags
 
 
 @dataclass(frozen=True)
+class Limit:
+    """The kinds of rows that an action applies to (empty: all), with a sentence that says so."""
+
+    kinds: Sequence[str] = ()
+    reason: Words = ""
+
+
+@dataclass(frozen=True)
 class Action:
     """A button below a list, sent as the form's ``action``.
 
     ``asks``: the type of an additional input ("text", "date" or "" for none), with its ``label``. ``choices``:
     (value, label) pairs of a menu, sent as ``name:value``. ``url``: the form's target, if not the list's own.
+
+    In a list of several kinds of rows: the ``limit`` of the action and of each choice, and the ``listed_kinds``.
     """
 
     name: str
@@ -36,6 +46,23 @@ class Action:
     is_danger: bool = False
     is_file: bool = False
     url: str = ""
+    limit: Limit = Limit()
+    choice_limits: Mapping[str, Limit] = field(default_factory=dict)
+    listed_kinds: Collection[str] = ()
+
+    @property
+    def is_disabled(self) -> bool:
+        """Tell whether the action applies to none of the listed rows."""
+        return not self._is_possible(self.limit)
+
+    @property
+    def options(self) -> list[tuple[str, Words, Limit, bool]]:
+        """Return (value, label, limit, is_disabled) for each choice."""
+        found = [(value, label, self.choice_limits.get(value, self.limit)) for value, label in self.choices]
+        return [(value, label, limit, not self._is_possible(limit)) for value, label, limit in found]
+
+    def _is_possible(self, limit: Limit) -> bool:
+        return not limit.kinds or not set(limit.kinds).isdisjoint(self.listed_kinds)
 
 
 def submitted_rows(request: HttpRequest) -> list[str]:

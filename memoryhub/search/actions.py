@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.text import capfirst
+from django.utils.translation import gettext, gettext_lazy, ngettext, ngettext_lazy
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows import knowledge
@@ -38,6 +39,20 @@ KINDS_BY_ACTION = {
     "unarchive": ("session", "history"),
     "remove": ("cached",),
 }
+REFUSALS = {  # by action
+    "move": gettext_lazy("%(kinds)s can't be moved to this category."),
+    "tag": gettext_lazy("%(kinds)s can't be tagged."),
+    "untag": gettext_lazy("%(kinds)s have no tags."),
+    "pin": gettext_lazy("%(kinds)s can't be pinned."),
+    "unpin": gettext_lazy("%(kinds)s can't be unpinned."),
+    "verify": gettext_lazy("%(kinds)s can't be marked as verified."),
+    "review": gettext_lazy("%(kinds)s can't have a review date."),
+    "withdraw": gettext_lazy("%(kinds)s can't be withdrawn."),
+    "archive": gettext_lazy("%(kinds)s can't be archived."),
+    "unarchive": gettext_lazy("%(kinds)s can't be unarchived."),
+    "remove": gettext_lazy("%(kinds)s can't be removed."),
+}
+NOT_APPLICABLE = "not_applicable"  # error code: the action applies to none of the kinds
 CATEGORIES = {"knowledge": KnowledgeEntry.Category, "observation": Observation.Category}
 COUNTED = {
     "entry": ngettext_lazy("%(count)s message", "%(count)s messages", "n"),
@@ -101,8 +116,8 @@ def act(
     """Apply an action to rows of a workspace; kinds that it doesn't apply to are skipped.
 
     ``action``: move (to ``category``), tag or untag (``tags``), pin, unpin, verify, review (by ``day``, ISO, or ""
-    for none), withdraw (with a ``reason``), archive, unarchive, remove (cached responses). Raises Invalid,
-    Invalid, and what the edits raise.
+    for none), withdraw (with a ``reason``), archive, unarchive, remove (cached responses). Raises Invalid, with the
+    code NOT_APPLICABLE if the action applies to none of the kinds, and what the edits raise.
     """
     if action not in KINDS_BY_ACTION:
         raise Invalid(gettext("Choose an action."), code="wrong_action")
@@ -111,9 +126,8 @@ def act(
     chosen = {kind: list(pks) for kind, pks in keys.items() if _applies(kind, action, category)}
     done = ActionResult(skipped=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in chosen])
     if not chosen:
-        raise Invalid(
-            gettext("That can't be done with %(rows)s.") % {"rows": _listed(done.skipped)}, code="wrong_action"
-        )
+        names = join_phrases([str(KINDS[kind].many) for kind in keys])
+        raise Invalid(capfirst(str(REFUSALS[action]) % {"kinds": names}), code=NOT_APPLICABLE)
     values = _values(action, tags, reason, day)
     for kind, pks in chosen.items():
         if action == "move":
@@ -152,7 +166,8 @@ def _count(kind: str, count: int) -> str:
     return str(COUNTED[kind] % {"n": count, "count": f"{count:,}"})
 
 
-def _listed(phrases: Sequence[str]) -> str:
+def join_phrases(phrases: Sequence[str]) -> str:
+    """Join phrases as in "one, two and three"."""
     if len(phrases) < 2:
         return "".join(phrases)
     return gettext("%(first)s and %(last)s") % {"first": ", ".join(phrases[:-1]), "last": phrases[-1]}
@@ -162,7 +177,9 @@ def describe_skipped(done: ActionResult) -> str:
     """Return a sentence for each group of rows that an action skipped, or ""."""
     sentences = []
     if done.skipped:
-        sentences.append(gettext("Left out, since it doesn't fit them: %(rows)s.") % {"rows": _listed(done.skipped)})
+        sentences.append(
+            gettext("Left out, since it doesn't fit them: %(rows)s.") % {"rows": join_phrases(done.skipped)}
+        )
     if done.duplicates:
         words = ngettext(
             "%(count)s stays: the category says that already.",

@@ -22,6 +22,32 @@
     field.value = [...chosen].filter((value) => !here.has(value)).join();
     form.append(field);
   };
+  /* Which actions the chosen rows allow: in a list of several kinds, the boxes' values are "kind:key". */
+  const countsOf = (form, chosen) => {
+    if (everyOf(form)?.checked) return JSON.parse(everyOf(form).dataset.counts ?? "{}");
+    const counts = {};
+    for (const [kind] of [...chosen].map((value) => value.split(":"))) counts[kind] = (counts[kind] ?? 0) + 1;
+    return counts;
+  };
+  const enable = (form, bar, chosen) => {
+    const buttons = all("[data-kinds]", bar);
+    if (!buttons.length) return;
+    const counts = countsOf(form, chosen);
+    const sum = (kinds) => kinds.reduce((total, kind) => total + (counts[kind] ?? 0), 0);
+    const total = sum(Object.keys(counts));
+    if (!total) return;
+    for (const button of buttons) {
+      const count = sum(button.dataset.kinds.split(" "));
+      if (button.matches("summary")) button.ariaDisabled = count ? null : "true";
+      else button.disabled = !count;
+      button.title = count < total ? button.dataset.reason : "";
+      one(".choosing-part", button)?.remove();
+      if (!count || count === total) continue;
+      const part = Object.assign(document.createElement("span"), { className: "choosing-part" });
+      part.textContent = ` ${bar.dataset.part.replace("{n}", written(count)).replace("{total}", written(total))}`;
+      button.append(part);
+    }
+  };
   const paint = (form, chosen) => {
     const bar = one(".choosing", form);
     const boxes = boxesOf(form);
@@ -40,6 +66,7 @@
     offer.hidden = hasAll || !everyOf(form);
     offer.textContent = more.replace("{total}", written(total));
     one("[data-choose-none]", bar).hidden = false;
+    enable(form, bar, chosen);
   };
   const sync = (form) => {
     const chosen = read(form);
@@ -48,11 +75,21 @@
     paint(form, chosen);
   };
   const restore = (form) => {
+    if ("keepSelection" in form.dataset) return resume(form);
     const chosen = read(form);
     for (const box of boxesOf(form)) box.checked = chosen.has(box.value);
     if (everyOf(form)) everyOf(form).checked = false;
     keep(form, chosen);
     paint(form, chosen);
+  };
+
+  /* An action was refused: the boxes are as they were sent, and so is what other pages have. */
+  const resume = (form) => {
+    delete form.dataset.keepSelection;
+    if (everyOf(form)?.checked) return every(form, true);
+    const others = one("input[name='kept']", form)?.value.split(",").filter(Boolean) ?? [];
+    keep(form, new Set(others));
+    sync(form);
   };
 
   /* Choosing: one, a range, the page, all that match, none. */
@@ -77,6 +114,9 @@
     const [first, last] = [boxes.indexOf(from), boxes.indexOf(box)].sort((a, b) => a - b);
     for (const between of first < 0 ? [box] : boxes.slice(first, last + 1)) between.checked = box.checked;
   };
+  document.addEventListener("click", (event) => {
+    if (event.target.closest(".choosing summary[aria-disabled='true']")) event.preventDefault();
+  });
   document.addEventListener("click", ({ target, shiftKey }) => {
     const form = formOf(target);
     if (!form) return;

@@ -20,7 +20,7 @@ from memoryhub.search.views import search as search_views
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
-from tests.searches import know
+from tests.searches import know, say
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -113,6 +113,31 @@ def test_a_result_explains_itself_and_shows_its_context(page: Page, demo: None):
     row.get_by_text("Show round it").click()
     expect(row.locator("[dir=auto]")).not_to_have_count(rows_before)
     assert Axe().run(page).violations_count == 0
+
+
+def test_actions_follow_the_selection_and_a_refusal_keeps_it(page: Page, workspace: Workspace):
+    know(workspace, "the dome rotates")
+    say(workspace, "the dome is open")
+    page.goto(f"/w/{workspace.slug}/search/?q=dome")
+    page.wait_for_load_state("networkidle")
+    message, entry = (page.locator(f"input[name=row][value^='{kind}:']") for kind in ("entry", "knowledge"))
+    verify = page.locator(".choosing button[value=verify]")
+    tag = page.locator(".choosing summary", has_text="Add tags")
+
+    message.check()
+    expect(verify).to_be_disabled()
+    expect(verify).to_have_attribute("title", "Only for memory lines, knowledge entries and observations")
+    expect(tag).to_have_attribute("aria-disabled", "true")
+    entry.check()
+    expect(verify).to_have_text("Mark as verified 1 of 2")
+    assert Axe().run(page).violations_count == 0
+    tag.click()
+    page.click(".choosing button[value=tag]")
+    expect(page.locator("#messages")).to_contain_text("Name at least one tag.")
+    expect(message).to_be_checked()
+    expect(page.locator(".choosing output")).to_contain_text("2")
+    message.uncheck()
+    expect(verify).to_have_text("Mark as verified")
 
 
 def test_all_matches_are_withdrawn_and_restored(page: Page, demo: None):

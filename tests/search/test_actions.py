@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
@@ -12,7 +13,7 @@ from memoryhub.lib.layouts.records import KeyValueRecord
 from sessions_app.models import Run, Workspace
 from tests.hub import NOW
 from tests.search.test_pages import fill
-from tests.searches import know, observe, say
+from tests.searches import know, log, observe, say
 
 pytestmark = pytest.mark.django_db
 
@@ -81,7 +82,90 @@ def test_a_category_must_belong_to_the_kind(workspace, editor):
     entry.refresh_from_db()
     finding.refresh_from_db()
     assert (entry.category, finding.category) == ("error_pattern", "lesson")
-    assert "be done with" in act(editor, workspace, rows, action="move:nonsense")
+    refusal = "Knowledge entries and observations can&#x27;t be moved to this category."
+    assert refusal in act(editor, workspace, rows, action="move:nonsense")
+
+
+def button(html: str, action: str) -> str:
+    """Return the start tag of an action's button."""
+    return next(tag for tag in html.split("<") if tag.startswith("button") and f'value="{action}"' in tag)
+
+
+def test_actions_that_no_listed_row_allows_are_disabled(workspace, editor):
+    say(workspace, "heron")
+    url = f"{reverse('search', args=[workspace.slug])}?q=heron"
+
+    only_messages = editor.get(url).content.decode()
+    know(workspace, "heron")
+    mixed = editor.get(url).content.decode()
+
+    for action in ("pin", "verify", "review", "tag", "withdraw", "archive", "move:lesson", "move:learned_fact"):
+        assert " disabled" in button(only_messages, action)
+    assert 'title="Only for memory lines"' in button(only_messages, "pin")
+    assert only_messages.count('aria-disabled="true"') == 5
+    assert " disabled" not in button(only_messages, "export:csv")
+    for action in ("verify", "review", "tag", "withdraw", "move:learned_fact"):
+        assert " disabled" not in button(mixed, action)
+    assert " disabled" in button(mixed, "pin")
+    assert " disabled" in button(mixed, "move:lesson")
+    assert 'data-kinds="memory knowledge observation"' in button(mixed, "verify")
+
+
+def test_actions_that_some_of_all_matches_allow_are_enabled(workspace, editor):
+    entries = say(workspace, *[f"heron {number}" for number in range(21)])
+    know(workspace, "heron", created_at=None)
+    url = f"{reverse('search', args=[workspace.slug])}?q=heron&sort=newest&facets=1"
+
+    html = editor.get(url).content.decode()
+
+    assert len(entries) == 21
+    assert "hit-knowledge" not in html
+    assert " disabled" not in button(html, "tag")
+    assert 'data-counts="{&quot;entry&quot;: 21, &quot;knowledge&quot;: 1}"' in html
+
+
+def test_a_refusal_names_what_is_possible(workspace, editor):
+    message, entry = say(workspace, "heron")[0], log(workspace, "heron")
+    rows = [box("entry", message), box("history", entry)]
+
+    html = act(editor, workspace, rows, action="pin")
+
+    assert (
+        "Messages and history entries can&#x27;t be pinned. "
+        "Available for this selection: Archive (1 of 2) and Export." in html
+    )
+
+
+def test_a_refused_action_keeps_the_selection_of_its_page_once(workspace, editor):
+    messages = say(workspace, *[f"heron {number}" for number in range(25)])
+    url = f"{reverse('search', args=[workspace.slug])}?q=heron&sort=newest"
+    [cursor] = parse_qs(urlsplit(editor.get(url).context["next_url"]).query)["after"]
+    last_page = editor.get(url, {"q": "heron", "sort": "newest", "after": cursor}).context["results"]
+    rows = [row.key for row in last_page.rows]
+    edit = url.replace("/search/", "/search/edit/")
+
+    refused = editor.post(edit, {"row": rows[:2], "kept": "entry:1", "action": "pin", "after": cursor}, follow=True)
+    html, again = refused.content.decode(), editor.get(refused.redirect_chain[-1][0]).content.decode()
+
+    assert len(messages) == 25
+    assert len(rows) == 5
+    for number, row in enumerate(rows):
+        assert (f'value="{row}" checked' in html) is (number < 2)
+        assert f'value="{row}" aria-labelledby' in again
+    assert 'name="kept" value="entry:1"' in html
+    assert "data-keep-selection" in html
+    assert "data-keep-selection" not in again
+
+
+@pytest.mark.parametrize("name", ["edit-matches", "export-matches"])
+def test_a_refused_action_on_all_matches_keeps_them_selected(name, workspace, editor):
+    know(workspace, "heron")
+    url = f"{reverse(name, args=[workspace.slug])}?q=hero&part=1"
+
+    html = editor.post(url, {"all": "1", "expected": "2", "action": "verify"}, follow=True).content.decode()
+
+    assert "1 row matches now instead of 2" in html
+    assert 'data-counts="{&quot;knowledge&quot;: 1}" checked' in html
 
 
 def test_memory_facts_are_pinned_and_verified(workspace, editor):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from memoryhub.edit_responses import REVIEW, VERIFY, WITHDRAW, add_edit_message, move_action
-from memoryhub.lib.bulk_selection import Action, action_value, check_count, submitted_rows
+from memoryhub.lib.bulk_selection import Action, Limit, action_value, check_count, submitted_rows
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
@@ -21,11 +23,15 @@ from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace
 from memoryhub.search import KINDS
 from memoryhub.search.actions import (
+    CATEGORIES,
+    KINDS_BY_ACTION,
+    NOT_APPLICABLE,
     ActionResult,
     act,
     as_csv,
     as_json_lines,
     describe_skipped,
+    join_phrases,
     keep_within,
     matching_keys,
 )
@@ -44,6 +50,16 @@ EDITS = (
     WITHDRAW,
     Action("archive", gettext_lazy("Archive")),
 )
+SESSION_KEY = "search-selection"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The selection of a refused action: the checkboxes of its page, those of other pages, or all matches."""
+
+    rows: Sequence[str] = ()
+    kept: str = ""
+    is_all: bool = False
 
 
 @require_POST
@@ -52,13 +68,14 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     place = search_place(request, slug)
     asked = parse_search_params(request.GET, place)
-    address = asked.but(place.url("search"))
+    keys: dict[str, list[int]] = {}
     action, _colon, category = request.POST.get("action", "").partition(":")
     text = action_value(request, action)
     try:
+        keys = _chosen(request, place, asked)
         done = act(
             workspace,
-            _chosen(request, place, asked),
+            keys,
             action,
             category=category,
             tags=text.split(",") if action in ("tag", "untag") else (),
@@ -67,19 +84,65 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
             by=by_person(request),
         )
     except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
+        possible = _possible_actions(keys) if error.code == NOT_APPLICABLE else ""
+        return _refuse(request, place, asked, f"{error.message} {possible}".strip())
     _show_messages(request, done)
     live = next((run for run in done.runs if run.is_live), None)
-    return redirect("run", slug, live.pk) if live else redirect(address)
+    return redirect("run", slug, live.pk) if live else redirect(asked.but(place.url("search")))
 
 
-def actions_of(place: Place, asked: SearchParams) -> list[Action]:
-    """Return the actions on results: export for viewers, edits as well for editors."""
+def _refuse(request: HttpRequest, place: Place, asked: SearchParams, message: str) -> HttpResponse:
+    """Redirect to the page of results that sent the form, with an error message and the same selection."""
+    messages.error(request, message)
+    is_all = bool(request.POST.get("all"))
+    request.session[SESSION_KEY] = [request.POST.getlist("row"), request.POST.get("kept", ""), is_all]
+    page = {"after": request.POST.get("after", ""), "facets": "1" if is_all else ""}
+    return redirect(asked.address(place.url("search"), **{name: value for name, value in page.items() if value}))
+
+
+def refused_selection(request: HttpRequest) -> Selection | None:
+    """Return the selection of the action refused just before, once."""
+    found = request.session.pop(SESSION_KEY, None)
+    return Selection(*found) if found else None
+
+
+def _possible_actions(keys: Mapping[str, Sequence[int]]) -> str:
+    """Return a sentence that lists the actions which apply to selected rows, with how many of them."""
+    total = sum(map(len, keys.values()))
+    names = []
+    for action in EDITS:
+        count = sum(len(pks) for kind, pks in keys.items() if kind in KINDS_BY_ACTION[action.name])
+        part = {"action": action.words, "count": f"{count:,}", "total": f"{total:,}"}
+        if count == total:
+            names.append(str(action.words))
+        elif count:
+            names.append(gettext("%(action)s (%(count)s of %(total)s)") % part)
+    names.append(gettext("Export"))
+    return gettext("Available for this selection: %(actions)s.") % {"actions": join_phrases(names)}
+
+
+def actions_of(place: Place, asked: SearchParams, listed_kinds: Collection[str]) -> list[Action]:
+    """Return the actions on results: export for viewers, edits as well for editors.
+
+    Edits that apply to none of ``listed_kinds`` are disabled.
+    """
     address = asked.address(place.url("export-matches"))
     files = [("jsonl", "JSON Lines"), ("csv", "CSV")]
     export = Action("export", gettext_lazy("Export"), choices=files, url=address, is_file=True)
-    return [*EDITS, export] if place.may_edit else [export]
+    return [*(_limited(action, listed_kinds) for action in EDITS), export] if place.may_edit else [export]
+
+
+def _limited(action: Action, listed_kinds: Collection[str]) -> Action:
+    """Return an action with the kinds that it and its choices apply to."""
+    choices = {value: _limit([kind]) for kind, categories in CATEGORIES.items() for value in categories.values}
+    limits = choices if action.name == "move" else {}
+    limit = _limit(KINDS_BY_ACTION[action.name])
+    return replace(action, limit=limit, choice_limits=limits, listed_kinds=listed_kinds)
+
+
+def _limit(kinds: Sequence[str]) -> Limit:
+    names = join_phrases([str(KINDS[kind].many) for kind in kinds])
+    return Limit(kinds, gettext("Only for %(kinds)s") % {"kinds": names})
 
 
 def _show_messages(request: HttpRequest, done: ActionResult) -> None:
@@ -100,8 +163,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
         if not keys:
             raise Invalid(gettext("Choose at least one row."), code="nothing_chosen")
     except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(asked.but(place.url("search")))
+        return _refuse(request, place, asked, error.message)
     wanted = request.POST.get("action", "").partition(":")[2] or request.POST.get("format", "")
     if wanted not in ("jsonl", "csv"):
         raise Http404

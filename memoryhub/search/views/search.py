@@ -26,11 +26,11 @@ from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import find
 from memoryhub.search import grip as grip_search
 from memoryhub.search.completion import offers
-from memoryhub.search.listing import Cursor, count_matches, facets, newest, session_titles
+from memoryhub.search.listing import Cursor, ResultCounts, count_matches, facets, newest, session_titles
 from memoryhub.search.ranking import MOST
 from memoryhub.search.saved import recent_searches, searches_for
 from memoryhub.search.views.access_records import log_search_results
-from memoryhub.search.views.actions import actions_of
+from memoryhub.search.views.actions import actions_of, refused_selection
 from memoryhub.search.views.facets import filter_chips, session_keys, shown_facets, with_titles
 from memoryhub.search.views.rows import (
     GripLine,
@@ -129,6 +129,8 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
     results = results_of(place, asked, query, cursor)
     url = place.url("search")
     wants_figures = request.GET.get("facets") == "1"
+    figures = _figures(place, asked, now) if wants_figures else {}
+    listed_kinds = {row.kind.name for row in results.rows} | set(figures["tally"].by_kind if figures else ())
     titles = session_titles(place.scope, session_keys(query))
     return {
         "results": results,
@@ -150,9 +152,11 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
         "export_url": asked.address(place.url("export-matches")),
         "markdown_url": place.url("search-markdown"),
         "markdown_query": asked.address("", **({"after": cursor} if cursor else {})) or "?",
-        "actions": actions_of(place, asked),
+        "actions": actions_of(place, asked, listed_kinds),
+        "cursor": cursor,
+        "selection": refused_selection(request),
         "other": _other_ways(place, asked),
-    } | (_figures(place, asked, now) if wants_figures else {})
+    } | figures
 
 
 def results_of(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
@@ -247,7 +251,11 @@ def count(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     place = search_place(request, slug)
     asked = parse_search_params(request.GET, place)
     tally = count_matches(place.scope, asked.query(timezone.now()), kinds=asked.kinds)
-    return render_page(request, "search/count.html", {"tally": tally})
+    return render_page(request, "search/count.html", _tally(tally))
+
+
+def _tally(tally: ResultCounts) -> dict[str, Any]:
+    return {"tally": tally, "counts": json.dumps(tally.by_kind)}
 
 
 @require_GET
@@ -264,8 +272,7 @@ def narrowing(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 def _figures(place: Place, asked: SearchParams, now: datetime) -> dict[str, Any]:
     query = asked.query(now)
     found = facets(place.scope, query, kinds=asked.kinds)
-    return {
-        "tally": count_matches(place.scope, query, kinds=asked.kinds),
+    return _tally(count_matches(place.scope, query, kinds=asked.kinds)) | {
         "facets": shown_facets(found, asked, query, place.url("search")),
     }
 
