@@ -33,6 +33,7 @@ from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
 from memoryhub.search.counts import Clock, KindQuery, count_rows_by_term, count_words
 from memoryhub.search.filters import FilteredKind, Scope, load
+from memoryhub.search.grouping import best_of_sessions
 from sessions_app.models import Workspace
 
 LIMIT = 20
@@ -51,13 +52,14 @@ class RankOptions:
     """How to rank. ``recency``: off, floored, or Grip's decay of ``decay`` per hour.
 
     ``graph``: expand rare words with their neighbours in the semantic graph. ``dense``: add semantic matches where
-    the workspace enables them.
+    the workspace enables them. ``per_session``: list only so many messages of a session (0: all).
     """
 
     recency: str = "off"
     decay: float = 0.001
     graph: bool = True
     dense: bool = True
+    per_session: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class SearchResults:
     """Results, best first, with what explains them.
 
     ``added``: for each query word, the expansions with their weights. ``notes``: sentences for the user. ``ranked``:
-    how many results there are to page through.
+    how many results were ranked. ``cut``: the sessions of which messages were left out, by their last listed one.
     """
 
     hits: list[Hit]
@@ -88,6 +90,7 @@ class SearchResults:
     added: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     ranked: int = 0
+    cut: dict[int, int] = field(default_factory=dict)
     has_more: bool = False
     is_partial: bool = False
 
@@ -129,6 +132,8 @@ def find(
     if found.is_partial:
         found.notes.append(gettext("These words are so common that some rows weren't compared. Add a rarer word."))
     found.ranked = len(ordered)
+    if options.per_session:
+        ordered, found.cut = best_of_sessions(ordered, options.per_session)
     left = [item for item in ordered if after is None or (-item[1], item[0], -item[2].pk) > after]
     found.hits = _loaded(left[:limit], {one.filtered.kind.name: one.filtered for one in asked})
     found.has_more = len(left) > limit

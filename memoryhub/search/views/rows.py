@@ -48,7 +48,10 @@ CATEGORIES: dict[str, Promise | str] = {
 
 @dataclass(frozen=True)
 class ResultRow:
-    """One result. ``badges``: (text, tone). ``why``: the explanation of its score, if it has one."""
+    """One result. ``badges``: (text, tone). ``why``: the explanation of its score, if it has one.
+
+    ``session_url``: the search in the message's session, if only its best are listed; ``session_count``: its matches.
+    """
 
     kind: Kind
     label: str
@@ -63,6 +66,8 @@ class ResultRow:
     where_url: str = ""
     badges: list[tuple[str, str]] = field(default_factory=list)
     why: dict[str, Any] | None = None
+    session_url: str = ""
+    session_count: int = 0
 
     @property
     def key(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,11 +21,12 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
-from memoryhub.lib.search.query import Query, describe
+from memoryhub.lib.search.query import Query, describe, with_filter
 from memoryhub.permissions import get_workspace, log_page_access
-from memoryhub.search import find
+from memoryhub.search import SearchResults, find
 from memoryhub.search import grip as grip_search
 from memoryhub.search.completion import offers
+from memoryhub.search.grouping import count_messages
 from memoryhub.search.listing import Cursor, ResultCounts, count_matches, facets, newest, session_titles
 from memoryhub.search.ranking import MOST
 from memoryhub.search.saved import recent_searches, searches_for
@@ -46,6 +47,7 @@ from sessions_app.models import Entry, Workspace
 from sessions_app.services.access_log import seen_entries
 
 PAGE_ROWS = 20
+PER_SESSION = 3  # messages of a session among the best results
 AROUND = 3  # entries shown before and after one at first
 MOST_AROUND = 50
 AROUND_CHARS = 400
@@ -169,10 +171,11 @@ def results_of(place: Place, asked: SearchParams, query: Query, cursor: str) -> 
 def _best(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
     """Return the best results after a cursor, which carries the time of the first page so that ages stay the same."""
     after, now = _best_cursor(cursor) or (None, timezone.now())
-    found = find(
-        place.scope, query, now=now, kinds=asked.kinds, options=asked.rank_options, limit=PAGE_ROWS, after=after
-    )
-    rows = [shown_hit(hit, found) for hit in found.hits]
+    options = asked.rank_options
+    if not any(one.field == "session" and not one.is_excluded for one in query.filters):
+        options = replace(options, per_session=PER_SESSION)
+    found = find(place.scope, query, now=now, kinds=asked.kinds, options=options, limit=PAGE_ROWS, after=after)
+    rows = _with_session_links([shown_hit(hit, found) for hit in found.hits], found, place, asked, query)
     last = found.hits[-1] if found.hits and found.has_more else None
     notes = [
         *found.notes,
@@ -185,6 +188,25 @@ def _best(place: Place, asked: SearchParams, query: Query, cursor: str) -> Resul
         encode_cursor([last.score, last.kind, last.pk, now]) if last else "",
         ended=not found.has_more and found.ranked >= MOST,
     )
+
+
+def _with_session_links(
+    rows: list[ResultRow], found: SearchResults, place: Place, asked: SearchParams, query: Query
+) -> list[ResultRow]:
+    """Add the link to all matches of a session to the last message that is listed of it."""
+    keys = {hit.pk: hit.row.session.key for hit in found.hits if hit.kind == "entry" and hit.pk in found.cut}  # type: ignore[attr-defined]
+    counts = count_messages(place.scope, query, asked.kinds, {found.cut[pk] for pk in keys})
+    url = place.url("search")
+    return [
+        replace(
+            row,
+            session_url=asked.but(url, q=with_filter(asked.q, "session", keys[row.pk])),
+            session_count=counts.get(found.cut[row.pk], 0),
+        )
+        if row.is_entry and row.pk in keys
+        else row
+        for row in rows
+    ]
 
 
 def _best_cursor(cursor: str) -> tuple[tuple[float, str, int], datetime] | None:
