@@ -27,7 +27,7 @@ from memoryhub import processes
 from memoryhub.accounts import middleware
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
-from memoryhub.search import completion, counts, listing, query_embedding, ranking, semantic
+from memoryhub.search import completion, counts, grouping, listing, query_embedding, ranking, semantic
 from sessions_app.models import Membership, Workspace
 
 hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is not a bug
@@ -109,7 +109,7 @@ def _sign_ins_go_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Turn off time limits of searches, which depend on how busy the machine is."""
-    for module in (completion, counts, semantic, ranking, listing, query_embedding):
+    for module in (completion, counts, grouping, semantic, ranking, listing, query_embedding):
         monkeypatch.setattr(module, "MILLISECONDS", 30_000)
     monkeypatch.setattr(listing, "LISTING_MILLISECONDS", 30_000)
 
