@@ -39,7 +39,7 @@ class RealHub:
     def command(self, *arguments: str) -> str:
         command = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(
-            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

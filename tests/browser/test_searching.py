@@ -77,7 +77,7 @@ def test_a_submitted_search_always_shows_results(page: Page, workspace: Workspac
         slow_results(0.0)
         page.goto(f"/w/{workspace.slug}/search/")
         slow_results(seconds)
-        page.keyboard.type("dome", delay=20)
+        page.locator("#q").press_sequentially("dome", delay=20)
         if submit == "Enter":
             page.keyboard.press("Enter")
         else:
