@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,34 +31,104 @@ from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
-PARTS = [  # label, url name, icon, count
-    (gettext_noop("Overview"), "workspace", "overview", None),
-    (gettext_noop("Review"), "review", "inbox", "held_total"),
-    (gettext_noop("Search"), "search", "search", None),
-    (gettext_noop("Sessions"), "sessions:list", "sessions", "session_total"),
-    (gettext_noop("Memory"), "documents:documents", "memory", "document_total"),
-    (gettext_noop("History"), "documents:history", "history", "history_total"),
-    (gettext_noop("Knowledge"), "knowledge:knowledge", "knowledge", "knowledge_total"),
-    (gettext_noop("Observations"), "knowledge:observations", "observations", "observation_total"),
-    (gettext_noop("Key-values"), "knowledge:key-values", "keyvalues", "key_value_total"),
-    (gettext_noop("Terms"), "terms", "terms", "term_total"),
-    (gettext_noop("Cached responses"), "knowledge:cached-responses", "cache", "cached_total"),
-    (gettext_noop("Hygiene"), "hygiene", "hygiene", "concern_total"),
-    (gettext_noop("Runs"), "runs", "fold", "live_total"),
-    (gettext_noop("Activity"), "activity", "clock", None),
-    (gettext_noop("Past"), "past", "restart", None),
-    (gettext_noop("Access log"), "access", "user", None),
-    (gettext_noop("Statistics"), "sessions:statistics", "statistics", None),
-    (gettext_noop("Imports"), "workspace-imports", "imports", None),
-    (gettext_noop("Sync"), "sync", "restart", None),
-    (gettext_noop("Connect"), "connect", "link", None),
-]
-FOR_OPERATORS = [
-    (gettext_noop("Forget"), "forget", "forget", None),
-    (gettext_noop("People"), "workspace-people", "user", None),
-    (gettext_noop("Settings"), "workspace-settings", "settings", None),
-]
-PART_OF = {  # subpages
+
+@dataclass(frozen=True)
+class Tab:
+    """One page of a section. ``count``: the rows that it lists; the tab is in a menu while there are none."""
+
+    label: str
+    url_name: str
+    icon: str
+    count: str = ""
+    operators_only: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """One entry of the navigation: it opens the first of its pages that the person may see."""
+
+    label: str
+    icon: str
+    key: str  # after g, the same in every language: a letter of the English label
+    tabs: tuple[Tab, ...]
+
+
+OVERVIEW = Tab(gettext_noop("Overview"), "workspace", "overview")
+OVERVIEW_KEY = "o"
+SECTIONS = (
+    Section(
+        gettext_noop("Inbox"),
+        "inbox",
+        "i",
+        (
+            Tab(gettext_noop("To review"), "review", "inbox"),
+            Tab(gettext_noop("Findings"), "hygiene", "hygiene"),
+        ),
+    ),
+    Section(
+        gettext_noop("Memory"),
+        "memory",
+        "m",
+        (
+            Tab(gettext_noop("Documents"), "documents:documents", "memory"),
+            Tab(gettext_noop("Knowledge"), "knowledge:knowledge", "knowledge", "knowledge_total"),
+            Tab(gettext_noop("Observations"), "knowledge:observations", "observations", "observation_total"),
+            Tab(gettext_noop("Key-values"), "knowledge:key-values", "keyvalues", "key_value_total"),
+            Tab(gettext_noop("History"), "documents:history", "history", "history_total"),
+            Tab(gettext_noop("Cached responses"), "knowledge:cached-responses", "cache", "cached_total"),
+        ),
+    ),
+    Section(
+        gettext_noop("Conversations"), "sessions", "c", (Tab(gettext_noop("Sessions"), "sessions:list", "sessions"),)
+    ),
+    Section(
+        gettext_noop("Search"),
+        "search",
+        "s",
+        (
+            Tab(gettext_noop("Search"), "search", "search"),
+            Tab(gettext_noop("Saved searches"), "saved-searches", "search"),
+        ),
+    ),
+    Section(
+        gettext_noop("Insights"),
+        "statistics",
+        "n",
+        (
+            Tab(gettext_noop("Statistics"), "sessions:statistics", "statistics"),
+            Tab(gettext_noop("Terms"), "terms", "terms", "term_total"),
+        ),
+    ),
+    Section(
+        gettext_noop("Timeline"),
+        "clock",
+        "t",
+        (
+            Tab(gettext_noop("Activity"), "activity", "clock"),
+            Tab(gettext_noop("Runs"), "runs", "fold"),
+            Tab(gettext_noop("Time travel"), "past", "history"),
+            Tab(gettext_noop("Access log"), "access", "user"),
+        ),
+    ),
+    Section(
+        gettext_noop("Settings"),
+        "settings",
+        "e",
+        (
+            Tab(gettext_noop("General"), "workspace-settings", "settings", operators_only=True),
+            Tab(gettext_noop("Sync"), "sync", "restart"),
+            Tab(gettext_noop("Connect"), "connect", "link"),
+            Tab(gettext_noop("Tokens"), "agents", "key", operators_only=True),
+            Tab(gettext_noop("Imports"), "workspace-imports", "imports"),
+            Tab(gettext_noop("Files"), "workspace-files", "folder"),
+            Tab(gettext_noop("Export"), "export-workspace", "download"),
+            Tab(gettext_noop("People"), "workspace-people", "user", operators_only=True),
+            Tab(gettext_noop("Webhooks"), "webhooks", "link", operators_only=True),
+            Tab(gettext_noop("Forget"), "forget", "forget", operators_only=True),
+        ),
+    ),
+)
+TAB_OF = {  # subpages
     "sessions:detail": "sessions:list",
     "sessions:session-statistics": "sessions:list",
     "session-context": "sessions:list",
@@ -70,14 +140,10 @@ PART_OF = {  # subpages
     "new-session": "sessions:list",
     "run": "runs",
     "compare-past": "past",
-    "webhooks": "workspace-settings",
     "workspace-invite": "workspace-people",
-    "agents": "connect",
-    "new-token": "connect",
-    "revoke-token": "connect",
+    "new-token": "agents",
+    "revoke-token": "agents",
     "import-report": "workspace-imports",
-    "workspace-files": "workspace-imports",
-    "export-workspace": "workspace-imports",
     "documents:document": "documents:documents",
     "documents:edit-document": "documents:documents",
     "documents:compare": "documents:documents",
@@ -92,7 +158,6 @@ PART_OF = {  # subpages
     "knowledge:new-observation": "knowledge:observations",
     "knowledge:offered": "knowledge:observations",
     "knowledge:observation": "knowledge:observations",
-    "saved-searches": "search",
     "recall": "knowledge:observations",
     "knowledge:new-knowledge": "knowledge:knowledge",
     "knowledge:merge-knowledge": "knowledge:knowledge",
@@ -129,33 +194,6 @@ COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # model, SQL c
 }
 
 
-LETTERS = {  # keys after g, the same in every language: a letter of the English name if one was free
-    "workspace": "o",
-    "review": "r",
-    "search": "/",
-    "sessions:list": "s",
-    "documents:documents": "m",
-    "documents:history": "h",
-    "knowledge:knowledge": "k",
-    "knowledge:observations": "b",
-    "knowledge:key-values": "v",
-    "terms": "t",
-    "knowledge:cached-responses": "c",
-    "hygiene": "x",
-    "runs": "u",
-    "activity": "a",
-    "past": "p",
-    "access": "l",
-    "sessions:statistics": "d",
-    "workspace-imports": "i",
-    "sync": "y",
-    "connect": "n",
-    "forget": "f",
-    "workspace-people": "e",
-    "workspace-settings": "w",
-}
-
-
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """Context processor: ``nav`` for base.html, None for anonymous users. Five queries at most."""
     if not request.user.is_authenticated:
@@ -167,9 +205,9 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         .order_by("name", "id")
         .values_list("name", "slug")[:100]
     ]
-    items = _items(request, current) if current else []
     search_url = reverse("search", args=[current.slug]) if current else reverse("hub-search")
-    nav: dict[str, Any] = {"workspace": current, "workspaces": workspaces, "items": items, "search_url": search_url}
+    nav: dict[str, Any] = {"workspace": current, "workspaces": workspaces, "search_url": search_url}
+    nav |= _sections(request, current) if current else {"sections": []}
     is_operator = is_hub_operator(request.user)
     nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
     nav["version"] = hub_version()
@@ -185,23 +223,57 @@ def _live(request: HttpRequest, current: Workspace | None) -> dict[str, Any]:
     return {"changes_url": url, "after": newest}
 
 
-def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
+def _sections(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
+    """Return the workspace's sections, and the tabs of the page's section if the page is one of them."""
     counts = count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk]
     here = _current_page(request)
-    part = PART_OF.get(here, here)
-    may_configure = has_role(request.user, workspace, Membership.Role.OPERATOR)
-    return [
-        {
-            "label": gettext(label),
-            "url": reverse(name, args=[workspace.slug]),
-            "icon": icon,
-            "count": counts[count] if count else None,
-            "oldest": _oldest_held(workspace) if name == "review" and counts["held_total"] else None,
-            "current": part == name,
-            "key": LETTERS[name],
-        }
-        for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])
-    ]
+    page = TAB_OF.get(here, here)
+    is_operator = has_role(request.user, workspace, Membership.Role.OPERATOR)
+    sections, tabs = [], []
+    for section in SECTIONS:
+        shown = visible_tabs(section, is_operator=is_operator)
+        names = [tab.url_name for tab in shown]
+        sections.append(
+            {
+                "label": gettext(section.label),
+                "url": reverse(names[0], args=[workspace.slug]),
+                "icon": section.icon,
+                "key": section.key,
+                "current": page in names,
+                "waiting": counts["waiting_total"] if section is SECTIONS[0] else 0,
+            }
+        )
+        if here in names and len(names) > 1:
+            tabs = [_tab(tab, here, counts, workspace) for tab in shown]
+    overview = {
+        "label": gettext(OVERVIEW.label),
+        "url": reverse(OVERVIEW.url_name, args=[workspace.slug]),
+        "icon": OVERVIEW.icon,
+        "key": OVERVIEW_KEY,
+        "current": here == OVERVIEW.url_name,
+    }
+    return {
+        "overview": overview,
+        "sections": sections,
+        "tabs": [tab for tab in tabs if not tab["is_empty"]],
+        "empty_tabs": [tab for tab in tabs if tab["is_empty"]],
+    }
+
+
+def visible_tabs(section: Section, *, is_operator: bool) -> list[Tab]:
+    """Return the tabs of a section that a person sees."""
+    return [tab for tab in section.tabs if is_operator or not tab.operators_only]
+
+
+def _tab(tab: Tab, here: str, counts: dict[str, int], workspace: Workspace) -> dict[str, Any]:
+    is_current = tab.url_name == here
+    return {
+        "label": gettext(tab.label),
+        "url": reverse(tab.url_name, args=[workspace.slug]),
+        "current": is_current,
+        "count": counts[tab.count] if tab.count else None,
+        "is_empty": bool(tab.count) and not counts[tab.count] and not is_current,
+    }
 
 
 def _current_page(request: HttpRequest) -> str:
@@ -216,25 +288,19 @@ def _current_page(request: HttpRequest) -> str:
         return ""
 
 
-def _oldest_held(workspace: Workspace) -> datetime | None:
-    changes = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
-    rows = HeldRow.objects.filter(workspace=workspace).waiting()
-    oldest = [held.order_by("id").values_list("created_at", flat=True).first() for held in (changes, rows)]
-    return min((at for at in oldest if at), default=None)
-
-
 def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
     """Count the rows of each part, in one query: by workspace primary key, then by part.
 
-    ``held_total`` counts held changes and held rows.
+    ``held_total`` counts held changes and held rows, ``waiting_total`` these and open findings.
 
     Written in SQL, because every page runs it and Django takes longer to build eleven subqueries than to run them.
     """
     rows = workspaces.order_by().values_list("pk", *[_count(*counted) for counted in COUNTED.values()])
     found = {pk: dict(zip(COUNTED, counts, strict=True)) for pk, *counts in rows}
-    return {
-        pk: counts | {"held_total": counts["held_total"] + counts["held_row_total"]} for pk, counts in found.items()
-    }
+    for counts in found.values():
+        counts["held_total"] += counts["held_row_total"]
+        counts["waiting_total"] = counts["held_total"] + counts["concern_total"]
+    return found
 
 
 def _count(model: type[Model], condition: str, values: tuple[str, ...]) -> RawSQL:

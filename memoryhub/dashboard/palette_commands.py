@@ -9,7 +9,7 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryhub.dashboard.navigation import FOR_OPERATORS, PARTS
+from memoryhub.dashboard.navigation import OVERVIEW, SECTIONS, visible_tabs
 from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Workspace
 
@@ -81,10 +81,9 @@ def pages(request: HttpRequest, workspace: Workspace | None) -> list[Row]:
     hub = [Row(str(label), icon, reverse(name)) for label, name, icon, only in HUB_PAGES if is_superuser or not only]
     if workspace is None:
         return hub
-    parts = PARTS + (FOR_OPERATORS if has_role(request.user, workspace, OPERATOR) else [])
-    own = [
-        Row(_(label), icon, reverse(name, args=[workspace.slug]), workspace.name) for label, name, icon, _n in parts
-    ]
+    is_operator = has_role(request.user, workspace, OPERATOR)
+    tabs = [OVERVIEW, *(tab for section in SECTIONS for tab in visible_tabs(section, is_operator=is_operator))]
+    own = [Row(_(tab.label), tab.icon, reverse(tab.url_name, args=[workspace.slug]), workspace.name) for tab in tabs]
     return own + hub
 
 

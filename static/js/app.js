@@ -56,8 +56,7 @@ const unfold = () => {
 };
 addEventListener("hashchange", unfold);
 unfold();
-one(".sidenav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-all(".tabs > [aria-current]").forEach((tab) => { /* into the middle, where not all of them have room */
+all(":is(.tabs, .pills) > [aria-current]").forEach((tab) => { /* into the middle, where not all of them have room */
   const tabs = tab.parentElement;
   tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
 });

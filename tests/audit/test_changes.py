@@ -186,4 +186,4 @@ def test_the_navigation_marks_the_current_page(session, viewer_client):
 
     html = viewer_client.get(reverse("live-navigation", args=["atlas"]), headers=headers).content.decode()
 
-    assert 'data-go="s" aria-current="page"' in html
+    assert 'data-go="c" aria-current="page"' in html

@@ -25,9 +25,17 @@ class Hand:
     def link(self, name: str) -> None:
         self.press(self.page.get_by_role("link", name=name, exact=True).locator("visible=true").first)
 
-    def part(self, name: str) -> None:
-        """Open a section of the workspace; its link may include a count."""
-        self.press(self.page.locator(".sidenav a").filter(has_text=re.compile(rf"^\s*{name}\b")).first)
+    def section(self, name: str, tab: str = "") -> None:
+        """Open a section of the workspace, and one of its tabs; their links may include a count.
+
+        On a phone, sections that have no room are in the menu More.
+        """
+        label = re.compile(rf"^\s*{name}\b")
+        if not self.page.locator(".sidenav a").filter(has_text=label, visible=True).count():
+            self.press(self.page.locator(".sidenav-more > summary"))
+        self.press(self.page.locator(".sidenav a").filter(has_text=label, visible=True).first)
+        if tab:
+            self.press(self.page.locator(".section-tabs a").filter(has_text=re.compile(rf"^\s*{tab}\b")).first)
 
     def button(self, name: str) -> None:
         self.press(self.page.get_by_role("button", name=name, exact=True).locator("visible=true").first)

@@ -61,7 +61,7 @@ def agent(tmp_path: Path) -> Path:
 def test_imported_sessions_can_be_read(page: Page, agent: Path):
     import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/")
-    page.click("nav.sidenav >> text=Sessions")
+    page.click("nav.sidenav >> text=Conversations")
     page.click("text=cli:main")
     expect(page.locator(".transcript")).to_contain_text("Consolidated up to here")
     expect(page.locator(".tool")).to_contain_text("Ship it.")

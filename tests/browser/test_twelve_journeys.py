@@ -151,7 +151,7 @@ def test_a_fact_shows_its_origin_and_is_corrected(page: Page, agent: Path, model
     page.keyboard.press("Enter")
     page.wait_for_url("**/search/**")
     does.look("found")
-    does.part("Memory")
+    does.section("Memory")
     does.press(page.locator("main a", has_text="MEMORY.md").first)
     does.link("Origins")
     does.look("origins")
@@ -159,7 +159,7 @@ def test_a_fact_shows_its_origin_and_is_corrected(page: Page, agent: Path, model
     expect(page.locator(":target")).to_contain_text("Ana Lind leads the harbour project now.")
     does.look("message")
 
-    does.part("Memory")
+    does.section("Memory")
     does.press(page.locator("main a", has_text="MEMORY.md").first)
     does.link("Edit")
     does.write(page.locator("#id_text"), memory(*FACTS, "Ana Lind and Bo Ek lead the harbour project"))
@@ -182,7 +182,7 @@ def test_a_conflict_with_the_agent_is_resolved(page: Page, agent: Path, settings
     does = hand(page)
 
     page.goto("/w/atlas/")
-    does.part("Review")
+    does.section("Inbox")
     does.look("inbox")
     does.press(page.locator("main [data-row] a").first)
     does.unfold("Edit the text")
@@ -201,7 +201,7 @@ def test_a_held_consolidation_is_reviewed_by_hunk(page: Page, agent: Path, model
     run = consolidated(does, workspace)
     assert HeldChange.objects.get().run_id == run.pk
 
-    does.part("Review")
+    does.section("Inbox")
     does.press(page.locator("main [data-row] a").first)
     does.look("hunks")
     does.tick(page.locator("#part-0 input"))
@@ -218,7 +218,7 @@ def test_a_run_is_undone(page: Page, agent: Path, model, hand):
     consolidated(does, workspace)
     assert "Ana Lind" in head()
 
-    does.part("Runs")
+    does.section("Timeline", "Runs")
     does.look("runs")
     does.press(page.locator("main [data-row] a").first)
     does.button("Undo…")
@@ -250,7 +250,7 @@ def test_a_person_is_forgotten(page: Page, agent: Path, hand):
     taken(agent)
     does = hand(page)
     page.goto("/w/atlas/")
-    does.part("Forget")
+    does.section("Settings", "Forget")
     does.choose(page.locator("#id_kind"), "A person: every line that mentions them is removed")
     does.write(page.locator("#id_words"), "Ana Lind")
     does.button("Show what would go")
@@ -285,7 +285,7 @@ def test_an_agent_is_connected(page: Page, live_server, hand):
     Workspace.objects.create(slug="atlas", name="Atlas")
     does = hand(page)
     page.goto("/w/atlas/")
-    does.part("Connect")
+    does.section("Settings", "Connect")
     does.look("connect")
     does.link("Make a token")
     does.write(page.locator("#id_name"), "scout")

@@ -14,6 +14,7 @@ from memoryhub.templatetags.memoryhub import register
 
 ELSEWHERE = {  # what the page of the design system can't show, and why
     "sidenav.html": "the navigation of a workspace, which that page has none of",
+    "section_tabs.html": "the tabs of a section, which that page is none of",
     "live.html": "attributes that let a part fetch itself, no picture",
     "live_changes.html": "asks for changes where a page has live parts",
     "vitals.html": "figures of a workspace, on its overview",

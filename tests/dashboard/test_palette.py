@@ -6,7 +6,7 @@ from django.db import connection
 from django.urls import reverse
 
 from knowledge_app.services.rows.knowledge import add_knowledge
-from memoryhub.dashboard.navigation import FOR_OPERATORS, LETTERS, PARTS
+from memoryhub.dashboard.navigation import OVERVIEW_KEY, SECTIONS
 from memoryhub.dashboard.palette import share_rows
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.models import AccessRecord
@@ -128,12 +128,12 @@ def test_searching_for_the_typed_text_uses_its_last_word_as_a_prefix(workspace, 
     assert AccessRecord.objects.get().action == "search.read"  # sent, though not to its end
 
 
-def test_every_part_has_a_unique_key_in_every_language(workspace, admin_client):
+def test_every_section_has_a_unique_key_in_every_language(workspace, admin_client):
     with pages_in_brackets():
         html = admin_client.get(reverse("workspace", args=["atlas"]), headers={"accept-language": CODE})
     keys = re.findall(r'data-go="([^"]*)"', html.content.decode())
 
-    assert keys == [LETTERS[name] for _label, name, *_ in PARTS + FOR_OPERATORS]
+    assert keys == [OVERVIEW_KEY, *(section.key for section in SECTIONS)]
     assert len({*keys}) == len(keys)
     assert {len(key) for key in keys} == {1}
     assert re.findall(r"<kbd>g</kbd> <kbd>(.+?)</kbd>", html.content.decode()) == keys

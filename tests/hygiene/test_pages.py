@@ -215,14 +215,14 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(workspace, 
     assert Concern.objects.count() >= 80
 
 
-def test_the_navigation_shows_the_number_of_open_concerns(workspace, url, editor):
+def test_the_inbox_counts_open_findings(workspace, url, editor):
     knowledge(workspace, "ana@example.com")
     scan(workspace)
     html = page(editor, url)
 
-    start = html.index(f'<a href="{url}"')
-    assert 'aria-current="page"' in html[start : start + 60]
-    assert '<span class="count">1</span>' in html[start : start + 300]
+    assert f'<a href="{url}" aria-current="page">Findings' in html
+    start = html.index('data-go="i" aria-current="page"')
+    assert '>1<span class="visually-hidden"> waiting</span>' in html[start : start + 300]
 
 
 def test_pages_use_keyset_pagination(workspace, url, editor):
