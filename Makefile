@@ -70,6 +70,7 @@ bench: dev
 	$(BIN)python bench/interfaces.py
 	$(BIN)python bench/pages.py
 	$(BIN)python bench/origins.py
+	$(BIN)python bench/graph.py
 
 contract: dev
 	$(BIN)python bench/api_contract.py

@@ -41,6 +41,7 @@ SERVE_MODULES = [
     "httpx2",
     "markdown_it",
     "mcp",
+    "networkx",
     "nh3",
     "ninja",
     "numpy",

@@ -12,6 +12,7 @@ from memoryhub.accounts.attempt_limits import delete_expired_attempts
 from memoryhub.accounts.sign_ins import delete_ended
 from memoryhub.agents.api_tokens import delete_old_calls
 from memoryhub.graph import embedding_run
+from memoryhub.graph.graph_cache import drop_stale_graphs
 from memoryhub.hygiene import scanning
 from memoryhub.jobs.queue import forget_old_jobs
 from memoryhub.processes import forget_old_processes
@@ -40,7 +41,7 @@ def request_due(now: datetime) -> None:
 
 
 def prune(now: datetime) -> None:
-    """Delete old jobs, access records, calls, sign-ins and processes, and seal audit records."""
+    """Delete old jobs, access records, calls, sign-ins, processes and cached graphs, and seal audit records."""
     forget_old_jobs(now)
     forget_old_accesses(now)
     delete_old_calls(now)
@@ -48,6 +49,7 @@ def prune(now: datetime) -> None:
     delete_ended(now)
     delete_expired_attempts(now)
     forget_old_processes()
+    drop_stale_graphs()
 
 
 def _sessions_unconsolidated() -> list[Session]:

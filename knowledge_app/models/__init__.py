@@ -2,7 +2,7 @@
 
 from knowledge_app.models.curation import Concern, EditedRow, Forgotten, HygieneScore
 from knowledge_app.models.documents import Fact, FactSource, HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.models.graph import RowVector, SemanticGraph, Term, TermRelation
+from knowledge_app.models.graph import GraphLayout, RowVector, SemanticGraph, Term, TermRelation
 from knowledge_app.models.held_rows import HeldRow
 from knowledge_app.models.history import HistoryEntry
 from knowledge_app.models.knowledge import CachedResponse, Confirmation, KeyValue, KnowledgeEntry, Observation
@@ -15,6 +15,7 @@ __all__ = [
     "Fact",
     "FactSource",
     "Forgotten",
+    "GraphLayout",
     "HeldChange",
     "HeldRow",
     "HistoryEntry",

@@ -1,4 +1,4 @@
-"""The semantic graph (terms, their embeddings and relations), and the embeddings of rows."""
+"""The semantic graph (terms, embeddings and relations), embeddings of rows, and the cached graph of a memory."""
 
 from __future__ import annotations
 
@@ -84,3 +84,22 @@ class RowVector(models.Model):
 
     def __str__(self) -> str:
         return f"vector of {self.kind} {self.object_id}"
+
+
+class GraphLayout(models.Model):
+    """The computed graph of a workspace's memory: a cache, which can be deleted at any time.
+
+    ``revision``: the newest audit record that it includes; ``message_count``: of the workspace then. ``version``: of
+    the code that made it. ``data``: see ``memoryhub.graph.graph_cache``. It contains words of the memory, so every
+    erasure deletes it, and backups leave it out.
+    """
+
+    workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, related_name="graph_layout")
+    version = models.PositiveIntegerField()
+    revision = models.BigIntegerField()
+    message_count = models.PositiveBigIntegerField()
+    data = JSONTextField(default=dict)
+    built_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"graph of {self.workspace_id}"

@@ -14,6 +14,7 @@ from knowledge_app.models import (
     EditedRow,
     FactSource,
     Forgotten,
+    GraphLayout,
     HeldChange,
     HeldRow,
     HygieneScore,
@@ -102,6 +103,15 @@ class RowVectorAdmin(ReadOnlyAdmin):
     list_filter = ["kind", "workspace"]
     list_select_related = ["workspace"]
     search_fields = ["fingerprint"]
+
+
+@admin.register(GraphLayout)
+class GraphLayoutAdmin(ReadOnlyAdmin):
+    """Without the graph itself, which its page shows."""
+
+    list_display = ["workspace", "revision", "message_count", "built_at"]
+    list_select_related = ["workspace"]
+    hidden = ("data",)
 
 
 @admin.register(EditedRow)

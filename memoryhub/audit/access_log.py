@@ -58,6 +58,10 @@ ACTIONS = {  # label, and text with the number of rows
         _("Exported history entries"),
         ngettext_lazy("exported %(rows)s history entry", "exported %(rows)s history entries", "count"),
     ),
+    "graph.read": (
+        _("Read rows in the graph"),
+        ngettext_lazy("read %(rows)s row in the graph", "read %(rows)s rows in the graph", "count"),
+    ),
     "facts.read": (
         _("Read memory lines"),
         ngettext_lazy("read %(rows)s memory line", "read %(rows)s memory lines", "count"),

@@ -33,6 +33,7 @@ MAX_HEADERS = 2**16  # of the few members
 MAX_PADDING = 2**20  # after the last member
 MAX_BYTES = 2**50  # members may have any size that the manifest lists
 SESSION_TABLES = ("django_session", "memoryhub_signin")  # backups contain no keys of login sessions
+CACHE_TABLES = ("knowledge_app_graphlayout",)  # and no computed copies of the memory
 PIECE = 2**20
 SUMMARY = ("hub", "vendor", "taken_at", "rows")  # readable in encrypted backups, too
 COMPRESSION = 1  # four times as fast as the default, and a tenth larger

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memoryhub.backups.archive import SESSION_TABLES, BadBackup, Content
+from memoryhub.backups.archive import CACHE_TABLES, SESSION_TABLES, BadBackup, Content
 from memoryhub.backups.errors import BackupFailed
 from memoryhub.backups.in_use_lock import APPLICATION as LOCK_APPLICATION
 from memoryhub.lib.errors import Busy, Refused
@@ -49,11 +49,13 @@ def dump_database(database: BaseDatabaseWrapper, target: Path) -> dict[str, Cont
         cursor.execute("SELECT pg_export_snapshot(), current_schema()")
         snapshot, schema = cursor.fetchone()
         arguments = ["--format=custom", "--compress=0", "--no-owner", "--no-privileges", "--no-password"]
-        arguments += [f"--exclude-table-data={schema}.{table}" for table in SESSION_TABLES]
+        arguments += [f"--exclude-table-data={schema}.{table}" for table in SESSION_TABLES + CACHE_TABLES]
         arguments += [f"--lock-wait-timeout={LOCK_SECONDS}s"]
         arguments += [f"--schema={schema}", f"--snapshot={snapshot}", f"--file={target}"]
         _run(database, [program, *arguments])
-        return _contents(cursor) | dict.fromkeys(SESSION_TABLES, EMPTY)
+        found = _contents(cursor)
+        caches = [table for table in CACHE_TABLES if table in found]
+        return found | dict.fromkeys([*SESSION_TABLES, *caches], EMPTY)
 
 
 def contents(database: BaseDatabaseWrapper) -> dict[str, Content]:

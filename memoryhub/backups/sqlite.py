@@ -9,7 +9,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from memoryhub.backups.archive import SESSION_TABLES, BadBackup, Content
+from memoryhub.backups.archive import CACHE_TABLES, SESSION_TABLES, BadBackup, Content
 from memoryhub.lib.errors import Busy, Refused
 
 STEP_PAGES = 4_096  # 16 MB at a time
@@ -30,11 +30,11 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def delete_sessions(file: Path) -> None:
-    """Delete login sessions from a copy, and overwrite them with zeros."""
+    """Delete login sessions and caches from a copy, and overwrite them with zeros."""
     with closing(connect(file)) as copy:
         copy.execute("PRAGMA secure_delete=ON")
         tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for table in tables.intersection(SESSION_TABLES):
+        for table in tables.intersection(SESSION_TABLES + CACHE_TABLES):
             copy.execute(f"DELETE FROM {table}")  # noqa: S608  our own names
 
 

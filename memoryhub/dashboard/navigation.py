@@ -96,6 +96,7 @@ SECTIONS = (
         "n",
         (
             Tab(gettext_noop("Statistics"), "sessions:statistics", "statistics"),
+            Tab(gettext_noop("Graph"), "graph", "graph"),
             Tab(gettext_noop("Terms"), "terms", "terms", "term_total"),
         ),
     ),
@@ -164,6 +165,7 @@ TAB_OF = {  # subpages
     "knowledge:knowledge-context": "knowledge:knowledge",
     "knowledge:knowledge-entry": "knowledge:knowledge",
     "knowledge:key-value": "knowledge:key-values",
+    "graph-node": "graph",
     "term": "terms",
     "relate-terms": "terms",
     "knowledge:cached-response": "knowledge:cached-responses",

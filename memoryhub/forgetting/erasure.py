@@ -29,6 +29,7 @@ from memoryhub.forgetting.matching import (
     phrase_of,
 )
 from memoryhub.forgetting.rules import Affected, Rules, walk
+from memoryhub.graph.graph_cache import drop_graph
 from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
@@ -145,6 +146,7 @@ def erase(workspace: Workspace, rules: Rules, by: By) -> None:
             _apply(affected, by)
     _sync_facts(workspace)
     sweep_vectors(workspace.pk)
+    drop_graph(workspace)
 
 
 def erase_unowned(rules: Rules, by: By) -> None:

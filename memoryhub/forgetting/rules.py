@@ -21,6 +21,7 @@ from knowledge_app.models import (
     Confirmation,
     EditedRow,
     Fact,
+    GraphLayout,
     HeldChange,
     HistoryEntry,
     HygieneScore,
@@ -65,6 +66,7 @@ GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
 HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
 OF_MEMORY = (MemoryRevision, Fact, HeldChange)
 NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings and figures: only named in the preview
+CACHES = (GraphLayout,)  # deleted by every erasure
 _STRUCTURE = """
 role kind tool_call_id source_id source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
@@ -178,7 +180,7 @@ def rows_of(workspace: Workspace | None, rules: Rules) -> Iterator[Model]:
 
 def _models() -> list[type[Model]]:
     own = [model for label in APPS for model in apps.get_app_config(label).get_models()]
-    mine = [model for model in own if _path_to_workspace(model) is not None and model not in NEVER_MODELS]
+    mine = [model for model in own if _path_to_workspace(model) is not None and model not in (*NEVER_MODELS, *CACHES)]
     return mine + list(UNOWNED)
 
 

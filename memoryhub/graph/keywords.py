@@ -12,7 +12,7 @@ from memoryhub.lib.search.tokenizing import UNSPACED
 MAX_KEYWORDS = 20  # per text
 MIN_CHARS, MAX_CHARS = 3, 30
 MAX_UNSPACED = 4  # longer runs of a script without spaces are phrases, not words
-_WORD = re.compile(
+WORD = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]+"  # Chinese characters
     "|[\u30a1-\u30fa\u30fc]+"  # katakana, mostly single words
     f"|[^\\W_{UNSPACED}]+(?:'[^\\W_{UNSPACED}]+)*"
@@ -31,7 +31,7 @@ _COMMON = (
     "were weren't what when where whether which while who whom whose why will with within without won't would "
     "wouldn't yet you you're your yours yourself"
 )
-_STOP = frozenset(_COMMON.split())
+STOP_WORDS = frozenset(_COMMON.split())
 
 
 def keywords_of(text: str) -> list[str]:
@@ -41,20 +41,21 @@ def keywords_of(text: str) -> list[str]:
     short runs between other characters count as words.
     """
     found: dict[str, None] = {}
-    for match in _WORD.finditer(text.lower().replace("’", "'")):
+    for match in WORD.finditer(text.lower().replace("’", "'")):
         word = match.group()
-        word = "" if word in _STOP else word.partition("'")[0]
-        if _is_keyword(word):
+        word = "" if word in STOP_WORDS else word.partition("'")[0]
+        if is_keyword(word):
             found[word] = None
             if len(found) == MAX_KEYWORDS:
                 break
     return list(found)
 
 
-def _is_keyword(word: str) -> bool:
+def is_keyword(word: str) -> bool:
+    """Tell whether a lower-case word can be a keyword."""
     if is_unspaced(word[:1]):
         return 2 <= len(word) <= (MAX_CHARS if "\u30a1" <= word[0] <= "\u30ff" else MAX_UNSPACED)
-    if not MIN_CHARS <= len(word) <= MAX_CHARS or word in _STOP:
+    if not MIN_CHARS <= len(word) <= MAX_CHARS or word in STOP_WORDS:
         return False
     return not (word.isnumeric() or _HEX.fullmatch(word) or _MIXED.match(word))
 

@@ -1,8 +1,12 @@
 from django.urls import path
 
-from memoryhub.graph.views import term, terms
+from memoryhub.graph.views import memory_graph, term, terms
 
 urlpatterns = [
+    path("w/<slug:slug>/graph/", memory_graph.memory_graph, name="graph"),
+    path("w/<slug:slug>/graph/data/", memory_graph.memory_graph_data, name="graph-data"),
+    path("w/<slug:slug>/graph/node/", memory_graph.memory_graph_node, name="graph-node"),
+    path("w/<slug:slug>/graph/facts/", memory_graph.memory_graph_facts, name="graph-facts"),
     path("w/<slug:slug>/terms/", terms.terms, name="terms"),
     path("w/<slug:slug>/terms/embed/", terms.embed_missing, name="embed-terms"),
     path("w/<slug:slug>/terms/rebuild/", terms.rebuild, name="rebuild-terms"),

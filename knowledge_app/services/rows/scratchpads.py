@@ -17,6 +17,7 @@ from knowledge_app.models import (
     CachedResponse,
     Concern,
     Confirmation,
+    GraphLayout,
     HygieneScore,
     KeyValue,
     KnowledgeEntry,
@@ -64,6 +65,7 @@ def end_run(workspace: Workspace, *, by: By) -> dict[str, int]:
         if hasattr(model, "history"):
             model.history.filter(workspace_id=workspace.pk).delete()
     Run.objects.filter(workspace=workspace, kind__in=_KINDS).delete()
+    GraphLayout.objects.filter(workspace=workspace).delete()
     gone = {name: count for name, count in counts.items() if count}
     if gone:
         text = f"The scratchpad was emptied: {sum(gone.values())} rows"

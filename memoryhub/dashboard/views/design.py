@@ -34,6 +34,7 @@ MEETINGS = [
     ("accent", "sunken", LINE),
     ("chart-solid", "paper", LINE),
     ("chart-hatch", "paper", LINE),
+    *((f"kind-{kind}", "graph-ground", LINE) for kind in ("person", "project", "section", "tag", "session", "term")),
 ]
 SAMPLES = [
     ("Arabic", "تم النشر يوم الثلاثاء، ولا ننشر أبداً يوم الجمعة: git push ثم انتظر ٥ دقائق."),
