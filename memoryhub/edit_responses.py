@@ -42,7 +42,7 @@ def add_edit_message(request: HttpRequest, run: Run, skipped: str = "") -> None:
     changed = run.proposal["changed"]
     details = [skipped, "" if skipped else _skipped_text(run.proposal.get("passed_over", 0))]
     if not changed:
-        messages.info(request, " ".join(part for part in (_("Nothing changed."), skipped) if part))
+        messages.info(request, " ".join(part for part in (_("No changes."), skipped) if part))
         return
     words = str(SENTENCES[run.options["action"]]) % {"rows": TABLES[run.options["table"]].shown(changed)}
     undo = "" if is_final(run) else str(run.pk)
@@ -98,7 +98,7 @@ def export_chosen(
     export = EXPORTS[table]
     table_data = export_rows(export, export.model._default_manager.filter(workspace=workspace, pk__in=pks))
     if not len(table_data):
-        raise Invalid(_("Choose at least one row."), code="nothing_chosen")
+        raise Invalid(_("Select at least one row."), code="nothing_chosen")
     count = len(table_data)
     text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
     record(by_person(request), "rows.exported", "workspace", workspace.pk, text, workspace=workspace)

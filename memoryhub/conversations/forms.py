@@ -41,7 +41,7 @@ class SessionFilterForm(forms.Form):
         label=_("State"),
         choices=[
             ("", _("All sessions")),
-            ("folded", _("Partly folded")),
+            ("folded", _("Compressed")),
             ("hidden", _("Not visible to the agent")),
             ("restarted", _("Restarted")),
             ("archived", _("Archived")),
@@ -51,8 +51,8 @@ class SessionFilterForm(forms.Form):
         required=False,
         label=_("Sort"),
         choices=[
-            ("recent", _("Latest first")),
-            ("longest", _("Most entries")),
+            ("recent", _("Newest first")),
+            ("longest", _("Most messages")),
             ("heaviest", _("Most tokens")),
             ("key", _("By key")),
         ],
@@ -105,7 +105,7 @@ class AppendForm(forms.Form):
         required=False,
         max_length=200,
         label=_("Name"),
-        help_text=_("Who speaks, or what the context is, such as src/main.ts."),
+        help_text=_("The speaker's name, or what the context is, such as src/main.ts."),
     )
     content = forms.CharField(
         max_length=200_000, widget=forms.Textarea(attrs={"rows": 5}), strip=False, label=_("Content")

@@ -19,15 +19,15 @@ HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("All workspaces"), "home", "overview", False),
     (gettext_lazy("Search all workspaces"), "hub-search", "search", False),
     (gettext_lazy("Saved searches"), "hub-saved-searches", "search", False),
-    (gettext_lazy("Work under way"), "work", "clock", False),
+    (gettext_lazy("Background jobs"), "work", "clock", False),
     (gettext_lazy("Preferences: theme, time zone, language"), "preferences", "user", False),
     (gettext_lazy("Password"), "password", "key", False),
     (gettext_lazy("Sign-ins"), "sign-ins", "key", False),
     (gettext_lazy("People"), "people", "user", True),
     (gettext_lazy("Data about a person"), "person-data", "forget", True),
     (gettext_lazy("Backups"), "backups", "download", True),
-    (gettext_lazy("Activity of the hub"), "hub-activity", "clock", True),
-    (gettext_lazy("Settings of the hub"), "hub-settings", "settings", True),
+    (gettext_lazy("Hub activity"), "hub-activity", "clock", True),
+    (gettext_lazy("Hub settings"), "hub-settings", "settings", True),
 ]
 HUB_COMMANDS = [  # label, url name, icon, whether it posts at once; superusers only
     (gettext_lazy("Import a folder or file"), "import", "imports", False),

@@ -55,33 +55,49 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         ]  # fmt: skip
         labels = {
             "name": _("Name"),
-            "persist_memory": _("Keep memory"),
+            "persist_memory": _(
+                "If off, key-values, observations, knowledge, terms and cached responses are deleted after each "
+                "run, and nothing is consolidated. Default on."
+            ),
             "knowledge_in_context": _("Knowledge in contexts"),
-            "auto_compress": _("Compress automatically"),
-            "max_tokens": _("Token limit"),
-            "max_entries": _("Entry limit"),
+            "auto_compress": _(
+                "Summarise old messages when a session exceeds one of the limits below. Default on; off after an "
+                "import, because the agent does this itself."
+            ),
+            "max_tokens": _(
+                "Compress a session when its context exceeds this number of tokens. Also the context's budget. "
+                "Default 50,000."
+            ),
+            "max_entries": _("Message limit"),
             "recent_window": _("Recent window"),
-            "min_entries_to_compress": _("Fewest entries to fold"),
-            "compression_ratio": _("Target size of a summary"),
-            "summary_prompt": _("Summary prompt"),
+            "min_entries_to_compress": _("Minimum messages to summarise"),
+            "compression_ratio": _("Target summary size"),
+            "summary_prompt": _(
+                "Instructions for summaries, up to 4,000 characters. The hub adds rules on length and quotation. "
+                "Empty: the default prompt."
+            ),
             "auto_consolidate": _("Consolidate automatically"),
             "memory_window": _("Memory window"),
             "consolidation_style": _("Consolidation style"),
             "agent_changes": _("Changes by the agent"),
-            "model": _("The agent's model"),
+            "model": _("Agent's model"),
             "consolidation_model": _("Model for summaries"),
-            "model_base_url": _("Address of that model"),
+            "model_base_url": _("Model address"),
             "daily_token_budget": _("Daily token budget"),
             "auto_extract": _("Extract automatically"),
-            "extraction_model": _("Model that extracts"),
+            "extraction_model": _("Extraction model"),
             "stale_days": _("Stale after"),
             "embedding_provider": _("Embedding provider"),
             "embedding_model": _("Embedding model"),
-            "embedding_base_url": _("Address of that provider"),
-            "dense_search": _("Search by meaning too"),
+            "embedding_base_url": _("Provider address"),
+            "dense_search": _(
+                "Sends texts to the provider: up to 2,000 characters of each message, knowledge entry, observation, "
+                "memory line, history entry and summary, and search queries. Key-values and possible secrets are "
+                "never sent. Default off."
+            ),
             "recency_decay": _("Recency decay"),
-            "cache_enabled": _("Answer from the cache"),
-            "cache_ttl_seconds": _("A cached response lives"),
+            "cache_enabled": _("Serve cached responses"),
+            "cache_ttl_seconds": _("Cache lifetime"),
             "cache_max_entries": _("Cached responses kept"),
         }
         help_texts = {
@@ -93,9 +109,9 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
                 "Send knowledge entries with each context, up to 2,000 characters. Default off; on for Grip."
             ),
             "auto_extract": _(
-                "Find findings, insights and lessons in what the agent says, with a model. Default off."
+                "Use a model to extract findings, insights and lessons from the agent's messages. Default off."
             ),
-            "extraction_model": _("A small one does. Empty: the model for summaries."),
+            "extraction_model": _("A small model is sufficient. Empty: the model for summaries."),
             "stale_days": _("Days without use or review after which an item is listed as stale. Default 180."),
             "auto_compress": _(
                 "Fold old entries when a session passes a limit below. Default on; off after an import, "
@@ -105,48 +121,48 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
                 "Tokens of a session in the context, beyond which it is folded; also the context's budget. "
                 "Default 50,000."
             ),
-            "max_entries": _("Entries of a session in the context, beyond which it is folded. Default 100."),
-            "recent_window": _("The latest entries, which are never folded. Default 10."),
-            "min_entries_to_compress": _("The least number of older entries that are compressed. Default 5."),
+            "max_entries": _("Compress a session when its context exceeds this number of messages. Default 100."),
+            "recent_window": _("The latest messages, which are never summarised. Default 10."),
+            "min_entries_to_compress": _("Don't compress fewer older messages than this. Default 5."),
             "summary_prompt": _(
                 "Instructions for the model that summarises, up to 4,000 characters. The hub adds rules on length "
                 "and quotation. Empty: the hub's own."
             ),
-            "compression_ratio": _("Share of the folded tokens, above 0 and below 1. Default 0.3."),
-            "auto_consolidate": _("Move what was said into MEMORY.md and the history on its own. Default on."),
-            "memory_window": _("Entries without consolidation, beyond which it is due. nanobot 100, Grip 50."),
-            "consolidation_style": _("How MEMORY.md changes: rewritten whole, or facts appended."),
+            "compression_ratio": _("Share of the summarised tokens, above 0 and below 1. Default 0.3."),
+            "auto_consolidate": _(
+                "Extract facts from messages into MEMORY.md and the history automatically. Default on."
+            ),
+            "memory_window": _(
+                "Consolidate a session when it has more unconsolidated messages than this. nanobot 100, Grip 50."
+            ),
+            "consolidation_style": _("Rewrite MEMORY.md, or append facts to it."),
             "agent_changes": _(
                 "What happens when the agent changes its memory files. Conflicts with recent edits in the hub are "
                 "always held. With two-way sync, its file goes back to the approved text at once. "
                 "Default: hold risky changes."
             ),
-            "model": _("What the agent itself runs on: its tokens are counted. Empty: estimated."),
-            "consolidation_model": _("Name of the model that folds and consolidates. Empty: the hub's."),
-            "model_base_url": _(
-                "An address of its own for this workspace, or a preset's name; it gets no key. Empty: the hub's."
-            ),
-            "daily_token_budget": _("Tokens that models may take in a day (UTC). Empty: no limit."),
-            "embedding_model": _("Its model. Empty: the hub's, or the provider's first."),
-            "embedding_base_url": _(
-                "An address of its own for this workspace; it gets no key. Empty: the provider's."
-            ),
+            "model": _("Used to count tokens. Empty: tokens are estimated."),
+            "consolidation_model": _("Model for compression and consolidation. Empty: the hub's."),
+            "model_base_url": _("Address or preset for this workspace. Called without a key. Empty: the hub's."),
+            "daily_token_budget": _("Maximum model tokens per day (UTC). Empty: no limit."),
+            "embedding_model": _("Empty: the hub's, or the provider's first model."),
+            "embedding_base_url": _("Address for this workspace. Called without a key. Empty: the provider's."),
             "dense_search": _(
                 "Sends texts to that provider: entries, knowledge, observations, memory lines, history and "
                 "summaries, 2,000 characters of each, and the words of searches. Never key-values, nor what looks "
                 "like a secret. Default off."
             ),
-            "recency_decay": _("How fast old history counts less in a search, per hour. Grip 0.001; default 0."),
+            "recency_decay": _("Lowers the rank of old history in search, per hour. Grip 0.001; default 0."),
             "cache_enabled": _("Default on."),
             "cache_ttl_seconds": _("Seconds. Default 3,600."),
-            "cache_max_entries": _("The least recently used go first. Default 500."),
+            "cache_max_entries": _("The least recently used are deleted first. Default 500."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         words = gettext(
-            "Who embeds the words of the graph: %(providers)s; or %(none)s, and searches look no further than "
-            "their words. Empty: the hub's."
+            "Provider of embeddings for the graph: %(providers)s; or %(none)s to search by words only. "
+            "Empty: the hub's."
         )
         self.fields["embedding_provider"].help_text = words % {"providers": ", ".join(PROVIDERS), "none": NONE}
 
@@ -181,11 +197,12 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
 
     def _check_window(self, limit: int, recent: int, fewest: int) -> None:
         if recent > limit:
-            words = gettext("The recent window (%(recent)s) is larger than the entry limit (%(limit)s).")
+            words = gettext("The recent window (%(recent)s) is larger than the message limit (%(limit)s).")
             self.add_error("recent_window", words % {"recent": recent, "limit": limit})
         elif recent + fewest > limit:
             words = gettext(
-                "With %(recent)s recent entries and %(fewest)s to fold, the entry limit must be %(needed)s or more."
+                "With %(recent)s recent messages and at least %(fewest)s to summarise, the message limit must be "
+                "%(needed)s or more."
             )
             needed = {"recent": recent, "fewest": fewest, "needed": recent + fewest}
             self.add_error("min_entries_to_compress", words % needed)
@@ -216,5 +233,5 @@ class WebhookForm(forms.Form):
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label=_("Events"),
-        help_text=_("None chosen: all of them."),
+        help_text=_("None selected: all events."),
     )

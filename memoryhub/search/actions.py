@@ -122,7 +122,7 @@ def act(
     if action not in KINDS_BY_ACTION:
         raise Invalid(gettext("Choose an action."), code="wrong_action")
     if not keys:
-        raise Invalid(gettext("Choose at least one row."), code="nothing_chosen")
+        raise Invalid(gettext("Select at least one row."), code="nothing_chosen")
     chosen = {kind: list(pks) for kind, pks in keys.items() if _applies(kind, action, category)}
     done = ActionResult(skipped=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in chosen])
     if not chosen:
@@ -178,12 +178,12 @@ def describe_skipped(done: ActionResult) -> str:
     sentences = []
     if done.skipped:
         sentences.append(
-            gettext("Left out, since it doesn't fit them: %(rows)s.") % {"rows": join_phrases(done.skipped)}
+            gettext("Skipped, because it doesn't apply: %(rows)s.") % {"rows": join_phrases(done.skipped)}
         )
     if done.duplicates:
         words = ngettext(
-            "%(count)s stays: the category says that already.",
-            "%(count)s stay: the category says that already.",
+            "%(count)s is unchanged: its category already says so.",
+            "%(count)s are unchanged: their category already says so.",
             done.duplicates,
         )
         sentences.append(words % {"count": f"{done.duplicates:,}"})

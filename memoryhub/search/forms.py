@@ -15,8 +15,8 @@ class SearchForm(forms.Form):
     SORTS = [
         ("best", _("Best match")),
         ("newest", _("Newest first")),
-        ("floored", _("Best, newer a little up")),
-        ("grip", _("Best, faded by age")),
+        ("floored", _("Best match, prefer recent")),
+        ("grip", _("Best match, time decay")),
     ]
     MODES = [
         ("", "MemoryHub"),
@@ -32,7 +32,7 @@ class SearchForm(forms.Form):
     decay = forms.FloatField(
         required=False,
         min_value=0,
-        label=_("Fading an hour"),
+        label=_("Decay per hour"),
         widget=forms.NumberInput(attrs={"step": "any", "max": "1000"}),
     )
     mode = forms.ChoiceField(required=False, choices=MODES, label=_("Ranked by"))

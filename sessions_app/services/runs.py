@@ -248,7 +248,7 @@ def dismiss_run(run: Run, *, note: str, by: By) -> Run:
 def _move(run: Run, states: Iterable[str], by: By, action: str, words: str, **values: Any) -> Run:
     found = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
     if found is None or found.status not in states:
-        state = found.status if found else pgettext("state of a run", "gone")
+        state = found.status if found else pgettext("run status", "gone")
         raise RunNotFitting(str(UNFIT[action]) % {"number": run.pk, "state": state})
     nothing_held = {"stage": "", "lease_owner": "", "lease_expires_at": None}
     for name, value in (nothing_held | values).items():

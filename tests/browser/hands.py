@@ -41,7 +41,7 @@ class Hand:
         self.press(self.page.get_by_role("button", name=name, exact=True).locator("visible=true").first)
 
     def unfold(self, name: str) -> None:
-        self.press(self.page.locator("summary").filter(has_text=re.compile(rf"^\s*{re.escape(name)}")).first)
+        self.press(self.page.locator("main summary").filter(has_text=re.compile(rf"^\s*{re.escape(name)}")).first)
 
     def write_into(self, label: str, text: str) -> None:
         self.write(self.page.get_by_label(label, exact=True).first, text)

@@ -74,8 +74,8 @@ def undo(page: Page) -> None:
 def test_thousands_of_entries_are_recategorised_some_merged_and_both_undone(page: Page, many: Workspace):
     page.goto("/w/atlas/knowledge/?category=learned_fact")
     expect(page.locator(".choosing")).to_be_hidden()
-    page.get_by_label("All 3,000 that match").check()
-    expect(page.locator(".choosing output")).to_have_text("All 3,000 that match are chosen")
+    page.get_by_label("All 3,000 matches").check()
+    expect(page.locator(".choosing output")).to_have_text("All 3,000 matches are selected")
     move(page, "user_preference")
     work(page)
     assert counts() == {"learned": 0, "preferences": ROWS}
@@ -104,7 +104,7 @@ def test_entries_are_selected_by_keyboard_and_restored_with_one_click(page: Page
     page.keyboard.press("j")
     page.keyboard.press("x")
     page.keyboard.press("Shift+J")
-    expect(page.locator(".choosing output")).to_have_text("2 of 3,000 chosen")
+    expect(page.locator(".choosing output")).to_have_text("2 of 3,000 selected")
     move(page, "error_pattern")
 
     expect(page.locator("#messages")).to_contain_text("2 knowledge entries changed.")
@@ -120,13 +120,13 @@ def test_a_selection_is_kept_across_pages_and_cleared_with_escape(page: Page, ma
     boxes, said = page.locator("input[name=row]"), page.locator(".choosing output")
     boxes.nth(1).click()
     boxes.nth(4).click(modifiers=["Shift"])
-    expect(said).to_have_text("4 of 3,000 chosen")
+    expect(said).to_have_text("4 of 3,000 selected")
 
     page.click("a[rel=next]")
     expect(page.locator("main a[rel=prev]").first).to_be_visible()
-    expect(said).to_have_text("4 of 3,000 chosen")
+    expect(said).to_have_text("4 of 3,000 selected")
     page.keyboard.press("a")
-    expect(said).to_have_text("54 of 3,000 chosen")
+    expect(said).to_have_text("54 of 3,000 selected")
     page.click(".choosing button[value=verify]")
     expect(page.locator("#messages")).to_contain_text("54 knowledge entries marked as verified.")
     expect(page.locator(".choosing")).to_be_hidden()

@@ -110,7 +110,7 @@ def test_a_result_explains_itself_and_shows_its_context(page: Page, demo: None):
     row.locator("summary", has_text="Why this result").click()
     expect(row.locator("table").first).to_contain_text("scheduler")
     rows_before = row.locator("[dir=auto]").count()
-    row.get_by_text("Show round it").click()
+    row.get_by_text("Show context").click()
     expect(row.locator("[dir=auto]")).not_to_have_count(rows_before)
     assert Axe().run(page).violations_count == 0
 
@@ -143,7 +143,7 @@ def test_actions_follow_the_selection_and_a_refusal_keeps_it(page: Page, workspa
 def test_all_matches_are_withdrawn_and_restored(page: Page, demo: None):
     page.goto("/w/pilot/search/?q=kind:knowledge+dome")
     fitting = page.locator(".search-rows [data-row]").count()
-    page.get_by_label(f"Choose all {fitting}").check()
+    page.get_by_label(f"Select all {fitting}").check()
     page.click(".choosing summary:has-text('Withdraw')")
     page.fill("#ask-withdraw", "out of date")
     page.click(".choosing button[value=withdraw]")

@@ -269,7 +269,7 @@ def test_entries_are_recategorised_in_bulk_and_restored(page: Page, hand):
         add_knowledge(workspace, f"Berth {number}", category="learned_fact", by=By(PERSON, timezone.now()))
     does = hand(page)
     page.goto("/w/atlas/knowledge/?category=learned_fact")
-    does.tick(page.get_by_label("All 60 that match"))
+    does.tick(page.get_by_label("All 60 matches"))
     does.look("chosen")
     does.press(page.locator(".choosing summary", has_text="Move to"))
     does.press(page.locator(".choosing button[value='move:user_preference']"))

@@ -164,7 +164,7 @@ def test_cleared_session_links_to_its_earlier_epoch(session, editor):
     page = text_of(editor.get(url("sessions:detail", session.pk)))
 
     assert 'href="?epoch=0"' in page
-    assert "No entries" in page
+    assert "No messages" in page
 
 
 def test_clearing_with_an_archive_goes_through_a_run(session, editor):
@@ -201,7 +201,7 @@ def test_pruning_folds_all_but_the_window(session, editor, workspace):
 
 def test_deleting_needs_the_typed_key_and_leaves_a_tombstone(session, operator):
     shown = text_of(operator.get(url("delete-session", session.pk)))
-    assert "40 entries" in shown
+    assert "40 messages" in shown
     refused = operator.post(url("delete-session", session.pk), {"confirmation": "cli"})
     assert refused.status_code == 422
     assert Session.objects.exists()
@@ -249,12 +249,12 @@ def test_session_is_created_on_its_page(workspace, editor):
 def test_open_page_is_notified_of_changes(session, viewer_client):
     newest = AuditRecord.objects.order_by("-id").values_list("id", flat=True).first()
     known = {"after": newest, "length": session.next_position}
-    assert "new entries" not in text_of(viewer_client.get(url("session-live", session.pk), known))
+    assert "new messages" not in text_of(viewer_client.get(url("session-live", session.pk), known))
     talk(session, 1, first=10)
 
     response = viewer_client.get(url("session-live", session.pk), known)
 
-    assert "4 new entries" in text_of(response)
+    assert "4 new messages" in text_of(response)
 
 
 def test_activity_lists_runs_and_can_hide_appends(session, viewer_client):

@@ -150,7 +150,7 @@ def test_epochs_are_shown_separately(workspace, viewer_client):
 
     assert "new words" in page(viewer_client, session)
     assert "old words" in page(viewer_client, session, "?epoch=0")
-    assert "The session begins anew" in page(viewer_client, session)
+    assert "Session restarted" in page(viewer_client, session)
 
 
 def test_summarised_entries_are_shown_under_their_summary(workspace, viewer_client):

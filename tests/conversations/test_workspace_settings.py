@@ -39,8 +39,8 @@ def test_settings_are_saved_with_a_record_of_what_changed(workspace, operator):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"recent_window": 200}, "The recent window (200) is larger than the entry limit (100)."),
-        ({"recent_window": 98}, "the entry limit must be 103 or more"),
+        ({"recent_window": 200}, "The recent window (200) is larger than the message limit (100)."),
+        ({"recent_window": 98}, "the message limit must be 103 or more"),
         ({"max_entries": 0, "recent_window": 0}, "1 or more"),
         ({"max_tokens": 10}, "500 or more"),
         ({"compression_ratio": 1.5}, "above 0 and below 1"),

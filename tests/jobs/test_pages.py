@@ -80,7 +80,7 @@ def test_jobs_of_other_workspaces_are_hidden(stranger_client: Client, editor: Cl
     mine = text(editor.get(PAGE))
     assert f'id="job-{job.pk}"' in mine
     assert "/secret/place" not in mine
-    assert "Work under way (1)" in mine
+    assert "Background jobs (1)" in mine
     assert "Nothing is under way" in text(stranger_client.get(PAGE))
 
 

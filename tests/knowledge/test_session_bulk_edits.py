@@ -69,7 +69,7 @@ def test_a_session_is_archived_on_its_page_and_unarchived(workspace, editor, ses
 
     undo = url("undo-run", Run.objects.order_by("id").first().pk)
     assert all(words in archived for words in ("1 session archived.", undo, page, "Archived <time", "Take back"))
-    assert "Nothing changed." in again
+    assert "No changes." in again
     assert "1 session unarchived." in back
     assert not Session.objects.exclude(archived_at=None).exists()
 

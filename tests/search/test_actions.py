@@ -69,7 +69,7 @@ def test_an_action_names_the_kinds_it_does_not_apply_to(workspace, editor):
     entry.refresh_from_db()
     assert entry.tags == ["bird", "grey"]
     assert "1 knowledge entry tagged." in html
-    assert "doesn&#x27;t fit them: 1 message." in html
+    assert "doesn&#x27;t apply: 1 message." in html
 
 
 def test_a_category_must_belong_to_the_kind(workspace, editor):
@@ -212,9 +212,9 @@ def test_all_matches_cannot_be_selected_beyond_the_counting_limit(workspace, edi
 @pytest.mark.parametrize(
     ("rows", "values", "said"),
     [
-        ([], {"action": "verify"}, "Choose at least one row."),
+        ([], {"action": "verify"}, "Select at least one row."),
         (["knowledge:0"], {"action": "explode"}, "Choose an action"),
-        (["nonsense", "knowledge:x", "plant:1"], {"action": "verify"}, "Choose at least one row."),
+        (["nonsense", "knowledge:x", "plant:1"], {"action": "verify"}, "Select at least one row."),
     ],
 )
 def test_a_form_without_a_selection_or_action_is_reported(rows, values, said, workspace, editor):
@@ -236,11 +236,11 @@ def test_rows_of_another_workspace_are_ignored(workspace, editor):
     rows = [box("knowledge", entry), box("memory", fact), box("observation", other.observations.get())]
 
     for action in ("withdraw", "verify", "pin", "tag", "move:lesson"):
-        assert "Choose at least one row." in act(editor, workspace, rows, action=action, text="x")
+        assert "Select at least one row." in act(editor, workspace, rows, action=action, text="x")
     for place in (workspace, None):
         url = reverse("export-matches", args=[workspace.slug]) if place else reverse("hub-export-matches")
         html = editor.post(url, {"row": rows, "format": "csv"}, follow=True).content.decode()
-        assert "Choose at least one row." in html
+        assert "Select at least one row." in html
     entry.refresh_from_db()
     fact.refresh_from_db()
     assert (entry.withdrawn_at, entry.last_verified_at, fact.pinned, fact.last_verified_at) == (

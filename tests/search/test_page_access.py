@@ -41,8 +41,8 @@ def test_all_visible_workspaces_are_searched_at_once(workspace, viewer, viewer_c
 def test_someone_without_a_workspace_finds_nothing(workspace, stranger_client):
     fill(workspace)
 
-    assert "Nothing was found" in page(stranger_client, None, q="heron")
-    assert "No row matches" in page(stranger_client, None, "search-count", q="heron")
+    assert "No matches" in page(stranger_client, None, q="heron")
+    assert "No matches" in page(stranger_client, None, "search-count", q="heron")
     assert page(stranger_client, None, "search-facets", q="heron").strip() == ""
 
 

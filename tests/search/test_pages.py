@@ -184,7 +184,7 @@ def test_links_keep_the_prefix_search(workspace, viewer_client):
 def test_an_empty_result_suggests_where_else_to_look(workspace, viewer_client):
     html = page(viewer_client, workspace, q="absent words", match="all", kind="knowledge")
 
-    assert "Nothing was found" in html
+    assert "No matches" in html
     assert 'href="/search/?q=absent+words&amp;kind=knowledge&amp;match=all"' in html
     assert "All kinds" in html
 
@@ -192,7 +192,7 @@ def test_an_empty_result_suggests_where_else_to_look(workspace, viewer_client):
 def test_an_empty_query_shows_the_syntax(workspace, viewer_client):
     html = page(viewer_client, workspace)
 
-    assert "How to ask" in html
+    assert "Search tips" in html
     assert 'href="/w/atlas/search/?q=kind%3Amemory%2Cknowledge"' in html
 
 
@@ -221,7 +221,7 @@ def test_a_result_explains_its_score(workspace, viewer_client):
 
     assert "Why this result" in html
     assert '<td class="num">2×</td>' in html
-    assert "near a match" in html
+    assert "next to a match" in html
 
 
 def test_expansions_are_shown_and_can_be_turned_off(workspace, viewer_client):
@@ -232,10 +232,10 @@ def test_expansions_are_shown_and_can_be_turned_off(workspace, viewer_client):
 
     html = page(viewer_client, workspace, q="heron")
 
-    assert 'title="near heron' in html
-    assert "added by the graph for heron" in html
+    assert 'title="related to heron' in html
+    assert "related to heron" in html
     assert 'href="/w/atlas/search/?q=heron&amp;graph=0"' in html
-    assert "Nothing was found" in page(viewer_client, workspace, q="heron", graph="0")
+    assert "No matches" in page(viewer_client, workspace, q="heron", graph="0")
 
 
 def test_the_context_of_a_result_can_be_expanded(workspace, viewer_client):
@@ -249,7 +249,7 @@ def test_the_context_of_a_result_can_be_expanded(workspace, viewer_client):
     assert [f"</mark> {number}<" in html for number in (6, 7, 13, 14)] == [False, True, True, False]
     assert "span=8" in html
     assert "word 0" in more
-    assert "More round it" not in more
+    assert "Show more" not in more
     assert viewer_client.get(url)["Location"] == reverse("sessions:entry", args=[workspace.slug, entries[10].pk])
 
 
@@ -257,7 +257,7 @@ def test_a_masked_value_is_neither_found_nor_shown(workspace, viewer_client):
     import_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
     assert KeyValue.objects.get().is_secret
 
-    assert "Nothing was found" in page(viewer_client, workspace, q="s3cret-value")
+    assert "No matches" in page(viewer_client, workspace, q="s3cret-value")
     html = page(viewer_client, workspace, q="github_token")
     assert "s3cret" not in html
     assert "masked" in html
@@ -273,7 +273,7 @@ def test_grip_modes_show_what_grip_would_return(mode, shown, workspace, viewer_c
     html = page(viewer_client, workspace, q="heron", mode=mode)
 
     assert shown in html
-    assert "The same in MemoryHub&#x27;s ranking" in html or "The same in MemoryHub's ranking" in html
+    assert "The same in MemoryHub&#x27;s ranking" in html or "Use MemoryHub's ranking" in html
     assert f'href="/w/atlas/search/?q=heron&amp;kind={mode.removeprefix("grip-")}"' in html
     links = {part.split('"')[0] for part in html.split('class="search-title" href="')[1:]}
     assert {viewer_client.get(link).status_code for link in links} == {200}
@@ -326,4 +326,4 @@ def test_dates_use_the_displayed_time_zone(workspace, viewer_client, settings):
     settings.TIME_ZONE = "Pacific/Auckland"
 
     assert "late" in page(viewer_client, workspace, q="heron on:2026-04-02")
-    assert "Nothing was found" in page(viewer_client, workspace, q="heron on:2026-04-01")
+    assert "No matches" in page(viewer_client, workspace, q="heron on:2026-04-01")

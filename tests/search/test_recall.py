@@ -87,7 +87,7 @@ def test_the_page_shows_what_an_agent_gets(workspace, said, viewer_client):
     assert "Ask a question" in viewer_client.get(url).content.decode()
     html = viewer_client.get(url + "?q=postgresql+database").content.decode()
     assert "Database uses PostgreSQL" in html
-    assert "Nothing is recalled" in viewer_client.get(url + "?q=zebra").content.decode()
+    assert "No results" in viewer_client.get(url + "?q=zebra").content.decode()
     assert Observation.objects.get(pk=said[0].pk).access_count == 0
 
 

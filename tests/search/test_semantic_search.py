@@ -390,8 +390,8 @@ def test_the_settings_page_shows_what_is_sent_and_its_cost(workspace, embedder, 
 
     page = admin_client.get(reverse("workspace-settings", args=[workspace.slug])).content.decode()
 
-    assert "Never key-values" in page
-    assert "now 1 to ollama, ≈ 500 tokens, $0.050000" in page
+    assert "Key-values and possible secrets are never sent" in page
+    assert "to ollama: 1 now (≈ 500 tokens, $0.050000)" in page
 
 
 def test_the_command_turns_semantic_search_on_and_off(workspace, command):

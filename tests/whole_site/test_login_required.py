@@ -144,7 +144,7 @@ def test_members_whose_role_is_too_low_are_told_so(name, workspace, viewer_clien
     member, stranger = (page.content.decode() for page in pages)
     assert "Your role does not allow this" in member
     assert reverse("workspace", args=[workspace.slug]) in member
-    assert "There is nothing here" in stranger
+    assert "Page not found" in stranger
     assert workspace.name not in stranger
 
 

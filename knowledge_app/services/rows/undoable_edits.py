@@ -71,7 +71,7 @@ def edit_rows(
     """
     groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
     if not groups:
-        raise Invalid(gettext("Choose at least one row."), code="nothing_chosen")
+        raise Invalid(gettext("Select at least one row."), code="nothing_chosen")
     options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
     options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
     return _start(workspace, options, sum(len(group) for group in groups), by)

@@ -119,7 +119,7 @@ def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         run = archive_and_clear(session, by=by_person(request))
         return redirect("run", slug, run.pk)
     clear_session(session, by=by_person(request))
-    messages.success(request, gettext("Session cleared. Earlier entries remain readable under their epoch."))
+    messages.success(request, gettext("Session cleared. Earlier messages are still readable in the previous part."))
     return redirect("sessions:detail", slug, pk)
 
 

@@ -179,7 +179,7 @@ def _map(session: Session, transcript: Transcript) -> Minimap:
     summaries = Summary.objects.filter(session=session, epoch=transcript.epoch, entry_count__gt=0)
     for summary in summaries.order_by("first_position")[:MAX_MAPPED_SUMMARIES]:
         first, last = summary.first_position, summary.last_position
-        label = gettext("entries %(first)s to %(last)s summarised") % {"first": first, "last": last}
+        label = gettext("messages %(first)s to %(last)s summarised") % {"first": first, "last": last}
         ranges.append(EntryRange("folded", first, last, label, _at(transcript, first)))
     label = gettext("pointer at %(position)s") % {"position": f"{pointer:,}"}
     marks = [Mark("pointer", pointer, label)] if 0 < pointer < length else []
@@ -189,9 +189,9 @@ def _map(session: Session, transcript: Transcript) -> Minimap:
 def _count(kind: str, count: int) -> str:
     """Return the label of a range of the map."""
     labels = {
-        "consolidated": ngettext("%(count)s entry consolidated", "%(count)s entries consolidated", count),
-        "dropped": ngettext("%(count)s entry earlier epoch", "%(count)s entries earlier epoch", count),
-        "live": ngettext("%(count)s entry in the context", "%(count)s entries in the context", count),
+        "consolidated": ngettext("%(count)s message consolidated", "%(count)s messages consolidated", count),
+        "dropped": ngettext("%(count)s message in earlier parts", "%(count)s messages in earlier parts", count),
+        "live": ngettext("%(count)s message in context", "%(count)s messages in context", count),
     }
     return labels[kind] % {"count": f"{count:,}"}
 

@@ -37,7 +37,7 @@ def workspace_settings(request: HttpRequest, slug: str) -> HttpResponse:
     form = WorkspaceSettingsForm(request.POST or None, instance=Workspace.objects.get(pk=workspace.pk))
     if form.is_bound and form.is_valid():
         changed = save_settings(workspace, form.cleaned_data, by=by_person(request))
-        messages.success(request, gettext("Saved.") if changed else gettext("Nothing changed."))
+        messages.success(request, gettext("Saved.") if changed else gettext("No changes."))
         return redirect("workspace-settings", slug)
     context = {
         "workspace": workspace,

@@ -115,7 +115,7 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _flash_saved(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  # noqa: FBT001  private
     message = gettext("Saved and merged with other changes.") if is_merged else gettext("Saved.")
-    messages.success(request, message if is_changed else gettext("Nothing changed."))
+    messages.success(request, message if is_changed else gettext("No changes."))
 
 
 @require_POST

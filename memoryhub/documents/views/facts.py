@@ -124,7 +124,7 @@ def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen:
 def _flash_result(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:
     """Flash the result of a bulk change, with a button to undo its revision."""
     if revised.revision is None:
-        messages.info(request, _("Nothing changed."))
+        messages.info(request, _("No changes."))
         return
     if action == "remove":
         message = ngettext("%(count)s fact withdrawn.", "%(count)s facts withdrawn.", revised.count)

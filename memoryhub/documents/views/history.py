@@ -31,7 +31,7 @@ EDITOR = Membership.Role.EDITOR
 MAX_NOTE = 4_000  # characters
 ACTIONS = (
     Action("archive", gettext_lazy("Archive")),
-    Action("unarchive", gettext_lazy("Take back from the archive")),
+    Action("unarchive", gettext_lazy("Unarchive")),
     EXPORT,
 )
 HIDDEN = {"log": "unarchive", "archive": "archive"}  # by filter: the action that would change nothing

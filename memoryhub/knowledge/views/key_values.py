@@ -62,7 +62,7 @@ def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> 
         words = _("Saved.")
     else:
         run = edit_of(workspace, "key_values", row.pk, at=by.at)
-        words = _("Saved. Earlier values are below.") if run else _("Nothing changed.")
+        words = _("Saved. Earlier values are below.") if run else _("No changes.")
     messages.success(request, words, extra_tags=str(run.pk) if run else "")
     return redirect("knowledge:key-value", workspace.slug, row.pk)
 

@@ -44,8 +44,8 @@ EDITS = (
     Action("unpin", gettext_lazy("Unpin")),
     VERIFY,
     REVIEW,
-    Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, between commas")),
-    Action("untag", gettext_lazy("Take tags away"), asks="text", label=gettext_lazy("Tags, between commas")),
+    Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, separated by commas")),
+    Action("untag", gettext_lazy("Remove tags"), asks="text", label=gettext_lazy("Tags, separated by commas")),
     move_action([*KnowledgeEntry.Category.choices, *Observation.Category.choices]),
     WITHDRAW,
     Action("archive", gettext_lazy("Archive")),
@@ -161,7 +161,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     try:
         keys = _chosen(request, place, asked)
         if not keys:
-            raise Invalid(gettext("Choose at least one row."), code="nothing_chosen")
+            raise Invalid(gettext("Select at least one row."), code="nothing_chosen")
     except MemoryHubError as error:
         return _refuse(request, place, asked, error.message)
     wanted = request.POST.get("action", "").partition(":")[2] or request.POST.get("format", "")

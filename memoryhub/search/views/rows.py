@@ -118,7 +118,7 @@ def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
     """Return the factors of a score as (reason, factor)."""
     found = []
     if why["in_a_row"]:
-        found.append((gettext("words stand together as in the query"), 1 + 0.15 * why["in_a_row"]))
+        found.append((gettext("words are adjacent, as in the query"), 1 + 0.15 * why["in_a_row"]))
     if not math.isclose(why["author"], 1.0):
         found.append((gettext("the query names its author"), why["author"]))
     if not math.isclose(why["recency"], 1.0):

@@ -56,7 +56,7 @@ EXAMPLES = [  # query, what it does
     ('"exact words"', _("This exact phrase")),
     ("deploy -draft", _("Without this word")),
     ("deploy OR release", _("At least one of the two")),
-    ("kind:memory,knowledge", _("Only these kinds; without other words, lists all of them")),
+    ("kind:memory,knowledge", _("Only these kinds; on its own, lists all of them")),
     ("role:user after:7d", _("User messages of the last seven days")),
     ("before:2026-03 has:tool", _("Tool calls from before March 2026")),
     ("What did we decide about backups?", _("You can also ask a question")),
@@ -239,7 +239,7 @@ def _other_ways(place: Place, asked: SearchParams) -> list[tuple[str, str]]:
     url = place.url("search")
     ways = []
     if asked.match == "all":
-        ways.append((gettext("Any of the words is enough"), asked.but(url, match="any")))
+        ways.append((gettext("Any of the words"), asked.but(url, match="any")))
     if asked.kind:
         ways.append((gettext("All kinds"), asked.but(url, kind="")))
     if place.workspace:
