@@ -1,15 +1,18 @@
 from django.urls import include, path
 
-from memoryhub.conversations.views import actions, bulk, context, markdown, session_list, statistics, transcript
+from memoryhub.conversations.views import actions, bulk, context, markdown, session_list, transcript
+from memoryhub.insights import views as insights
 
 workspace_patterns = [
     path("sessions/", session_list.session_list, name="list"),
     path("sessions/<int:pk>/", transcript.detail, name="detail"),
     path("sessions/<int:pk>/reveal/", transcript.reveal, name="reveal"),
     path("sessions/<int:pk>/arrivals/", transcript.arrivals, name="arrivals"),
-    path("sessions/<int:pk>/statistics/", statistics.session_statistics, name="session-statistics"),
+    path("sessions/<int:pk>/statistics/", insights.session_statistics, name="session-statistics"),
+    path("sessions/<int:pk>/statistics/<slug:chart>.csv", insights.statistics_csv, name="session-statistics-csv"),
     path("entries/<int:pk>/", transcript.entry, name="entry"),
-    path("statistics/", statistics.statistics, name="statistics"),
+    path("statistics/", insights.statistics, name="statistics"),
+    path("statistics/<slug:chart>.csv", insights.statistics_csv, name="statistics-csv"),
 ]
 urlpatterns = [
     path("w/<slug:slug>/", include((workspace_patterns, "sessions"))),
@@ -29,4 +32,5 @@ urlpatterns = [
     path("w/<slug:slug>/sessions/<int:pk>/markdown/", markdown.session, name="session-markdown"),
     path("w/<slug:slug>/sessions/<int:pk>/context/markdown/", markdown.context, name="context-markdown"),
     path("w/<slug:slug>/sessions/<int:pk>/context/", context.session_context, name="session-context"),
+    path("w/<slug:slug>/sessions/<int:pk>/context/<slug:shape>/", context.context_json, name="context-json"),
 ]

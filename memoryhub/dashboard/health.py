@@ -10,8 +10,10 @@ from datetime import date, datetime, timedelta
 from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext
 
-from memoryhub.lib.charts import AreaChart, Proportion, growth, proportion
+from memoryhub.lib.charts import Proportion, proportion
+from memoryhub.lib.time_charts import LAST, Series, TimeChart, time_chart
 from memoryhub.models import AccessRecord
 from sessions_app.models import AuditRecord, DailyTotal, Run, Session, Workspace
 from sessions_app.services.stats import TokenFigures
@@ -79,7 +81,7 @@ class Health:
 
     figures: TokenFigures
     context: Gauge
-    growth: AreaChart
+    growth: TimeChart
     added: int = 0
     consolidations: Consolidations = field(default_factory=Consolidations)
     reads: int = 0
@@ -168,7 +170,7 @@ def _token_figures(pks: Sequence[int]) -> tuple[dict[int, TokenFigures], dict[in
     return figures, largest
 
 
-def _growth_of(pks: Sequence[int], today: date) -> dict[int, tuple[AreaChart, int]]:
+def _growth_of(pks: Sequence[int], today: date) -> dict[int, tuple[TimeChart, int]]:
     """Return each workspace's growth as a chart, and the entries of the last 12 weeks."""
     totals = DailyTotal.objects.filter(workspace__in=pks, session=None).order_by()
     start = today - timedelta(days=GROWTH_DAYS)
@@ -186,7 +188,8 @@ def _growth_of(pks: Sequence[int], today: date) -> dict[int, tuple[AreaChart, in
     for pk in pks:
         first, before = earlier.get(pk, (None, 0))
         points = growth_points(first, before, days[pk], today)
-        found[pk] = (growth(points), sum(days[pk].values()))
+        shown = Series("active", gettext("Messages"), dict(points))
+        found[pk] = (time_chart(gettext("Messages over time"), [shown], how=LAST), sum(days[pk].values()))
     return found
 
 

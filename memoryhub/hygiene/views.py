@@ -26,11 +26,11 @@ from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
 from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
 from memoryhub.hygiene.scanning import live_scan, request_scan
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
-from memoryhub.lib.charts import growth
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.time_charts import LAST, ChartLinks, Series, TimeChart, time_chart
 from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role
 from sessions_app.models import Run, Workspace
 
@@ -78,7 +78,11 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
         "is_dismissed": is_dismissed,
         "latest": latest,
         "score": score_of(workspace, latest.row_count) if latest else None,
-        "chart": growth((timezone.localdate(score.at), round(score.score)) for score in reversed(scores)),
+        "chart": _score_chart(scores),
+        "chart_links": ChartLinks(
+            csv=reverse("sessions:statistics-csv", args=[slug, "hygiene"]),
+            range=reverse("sessions:statistics", args=[slug]),
+        ),
         "limits": _limits(latest),
         "page": page,
         "count": concerns.count(),
@@ -89,6 +93,11 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
         "stopped": _stopped(workspace),
     }
     return render_page(request, "hygiene/hygiene.html", context, fragment="concerns")
+
+
+def _score_chart(scores: Sequence[HygieneScore]) -> TimeChart:
+    days = {timezone.localdate(score.at): score.score for score in reversed(scores)}
+    return time_chart(gettext("Hygiene score over time"), [Series("score", gettext("Score"), days)], how=LAST)
 
 
 def _filters(request: HttpRequest) -> tuple[str, bool]:

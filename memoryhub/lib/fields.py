@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db import models
 
+EMPTY: dict[str | None, type] = {"{}": dict, "[]": list}
+
 
 class JSONTextField(models.TextField[Any, Any]):
     """JSON stored as text.
@@ -22,6 +24,8 @@ class JSONTextField(models.TextField[Any, Any]):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
     def from_db_value(self, value: str | None, _expression: object, _connection: object) -> Any:
+        if value in EMPTY:  # most values
+            return EMPTY[value]()
         return None if value is None else json.loads(value)
 
     def value_to_string(self, obj: models.Model) -> str:

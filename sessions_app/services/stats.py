@@ -9,7 +9,6 @@ from datetime import date
 from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from memoryhub.lib.charts import DayTokens
 from sessions_app.models import DailyTotal, Entry, ImportReport, Session, Workspace
 
 
@@ -37,6 +36,15 @@ class TokenFigures:
     def ratio(self) -> float | None:
         """Original tokens per token in the context; None for an empty context."""
         return self.original_tokens / self.context_tokens if self.context_tokens else None
+
+
+@dataclass(frozen=True)
+class DayTokens:
+    """Tokens of one day: active ones, and those replaced by a summary (folded)."""
+
+    day: date
+    active: int
+    folded: int
 
 
 @dataclass(frozen=True)

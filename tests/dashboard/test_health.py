@@ -75,4 +75,4 @@ def test_health_counts_what_is_recent_and_of_its_own_workspace(workspace):
     assert (mine.saved, mine.added, mine.reads) == (0.06, 4, 1)
     assert mine.consolidations == Consolidations(done=1, held=1, failed=2)
     assert health[other.pk].context == Gauge(0, 9)
-    assert (health[other.pk].saved, health[other.pk].reads, health[other.pk].growth.points) == (None, 0, ())
+    assert (health[other.pk].saved, health[other.pk].reads, health[other.pk].growth.columns) == (None, 0, ())

@@ -30,7 +30,7 @@ def routes(patterns=None, prefix=""):
 def address(name: str, pattern: URLPattern, slug: str) -> str:
     """Fill in a route. One below a workspace has its slug from the part that includes it."""
     values = {"pk": 1, "number": 1, "token": "x", "slug": slug, "rest": "nothing", "name": BACKUP}
-    values["part"] = "knowledge"
+    values |= {"part": "knowledge", "chart": "tokens", "shape": "plain"}
     own = {key: values[key] for key in pattern.pattern.converters}
     return reverse(name, kwargs=own | ({"slug": slug} if ":" in name else {}))
 

@@ -20,6 +20,7 @@ from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.markdown import render_markdown
+from memoryhub.lib.time_charts import LAST, Event, Series, time_chart
 
 TEXT, LINE = 4.5, 3.0  # minimum contrast of text and of anything else (WCAG 2.2, 1.4.3 and 1.4.11)
 MEETINGS = [
@@ -102,7 +103,10 @@ def _tokens() -> dict[str, Any]:
 def _charts() -> dict[str, Any]:
     day = date(2025, 11, 3)
     totals = [(3_000, 9_000), (5_200, 12_400), (1_100, 0), (8_800, 2_000), (400, 15_000)]
-    days = [charts.DayTokens(day + timedelta(days=number), *total) for number, total in enumerate(totals)]
+    days = [day + timedelta(days=number) for number in range(len(totals))]
+    active = Series("active", "In the context", {day: total[0] for day, total in zip(days, totals, strict=True)})
+    folded = Series("folded", "Compressed", {day: total[1] for day, total in zip(days, totals, strict=True)})
+    events = [Event("run", days[1], "1 run"), Event("import", days[3], "2 imports")]
     stretches = [
         charts.EntryRange("consolidated", 0, 39, "40 entries consolidated", "#reading"),
         charts.EntryRange("folded", 12, 30, "entries 12 to 30 folded", "#reading"),
@@ -110,9 +114,8 @@ def _charts() -> dict[str, Any]:
     ]
     marks = [charts.Mark("pointer", 40, "pointer at 40"), charts.Mark("epoch", 70, "the session begins anew")]
     return {
-        "bars": charts.stacked_bars(days),
-        "area": charts.growth([(one.day, one.active) for one in days]),
-        "no_bars": charts.stacked_bars([]),
+        "bars": time_chart("Tokens", [active, folded], events=events),
+        "area": time_chart("Entries over time", [active], how=LAST),
         "share": charts.proportion(original=12_345, active=4_000, summary=380),
         "map": charts.minimap(stretches, marks, length=100),
     }

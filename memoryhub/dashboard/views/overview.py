@@ -10,11 +10,11 @@ from memoryhub.dashboard.attention_rows import attention_context
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.navigation import count_parts
 from memoryhub.dashboard.scope import role_scope
-from memoryhub.lib.charts import growth
+from memoryhub.insights.charts import Insights
 from memoryhub.lib.htmx import render_page
 from memoryhub.permissions import get_workspace, has_role
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
-from sessions_app.services.stats import daily_totals, entries_over_time, latest_import
+from sessions_app.services.stats import latest_import
 
 
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
@@ -29,7 +29,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "health": health_of([workspace], now=now)[workspace.pk],
         "largest": sessions.filter(is_visible_to_agent=True).order_by(in_context.desc(), "-id").first(),
         "parts": count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk],
-        "growth": growth(entries_over_time(daily_totals(workspace))),
+        "growth": Insights(workspace).card("messages"),
         "sessions": sessions.order_by("-updated_at", "-id")[:6],
         "documents": MemoryDocument.objects.filter(workspace=workspace).select_related("head").order_by("name"),
         "changes": AuditRecord.objects.filter(workspace=workspace).order_by("-id")[:8],
