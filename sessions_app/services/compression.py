@@ -6,7 +6,7 @@ plan; applying it checks that its entries are unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypedDict
@@ -90,13 +90,19 @@ def is_due(session: Session) -> bool:
 
 
 def plan_compression(
-    session: Session, *, keep: int | None = None, minimum: int | None = None, prune: bool = False
+    session: Session,
+    *,
+    keep: int | None = None,
+    minimum: int | None = None,
+    prune: bool = False,
+    read: Callable[[Session, int], list[Entry]] | None = None,
 ) -> Plan:
     """Decide what to summarise. Reads only; ``keep`` and ``minimum`` default to the workspace's settings (10 and 5).
 
     Selects entries older than the recent window, in whole tool groups. If summaries have accumulated (more than 8, or
     over a quarter of the token limit), merges those instead, except the latest if possible. ``prune``: select exactly
-    the entries before the last ``keep``, as Grip's prune_to_window does, and never summaries.
+    the entries before the last ``keep``, as Grip's prune_to_window does, and never summaries. ``read``: reads the
+    first active entries, up to a number; a preview doesn't need all their columns.
     """
     workspace = session.workspace
     is_archive = keep == 0
@@ -104,7 +110,7 @@ def plan_compression(
         return _planned(Plan(session, summaries=accumulated))
     keep = workspace.recent_window if keep is None else keep
     minimum = workspace.min_entries_to_compress if minimum is None else minimum
-    active = list(_active(session).order_by("position")[: MAX_ENTRIES + keep])
+    active = (read or _first_active)(session, MAX_ENTRIES + keep)
     end = last_safe_cut(active, max(0, len(active) - keep)) if prune else fold_end(active, keep=keep)
     if end < max(1, minimum):
         return Plan(session, kept=len(active), reason=_too_few(end, len(active), keep, max(1, minimum)))
@@ -143,7 +149,12 @@ def _accumulated_summaries(session: Session) -> list[Summary]:
     return []
 
 
-def _active(session: Session) -> QuerySet[Entry]:
+def _first_active(session: Session, most: int) -> list[Entry]:
+    return list(active_entries(session).order_by("position")[:most])
+
+
+def active_entries(session: Session) -> QuerySet[Entry]:
+    """Return the entries in the context: of the current epoch, from the pointer on, without a summary."""
     return Entry.objects.filter(
         session=session, epoch=session.epoch, position__gte=session.last_consolidated, summary=None
     )
@@ -212,7 +223,7 @@ def _create(session: Session, run: Run, plan: Plan, text: str, method: str, now:
 def _link(session: Session, plan: Plan, summary: Summary) -> int:
     if plan.summaries:
         return _context_summaries(session).filter(pk__in=[old.pk for old in plan.summaries]).update(parent=summary)
-    between = _active(session).filter(position__range=(plan.first_position, plan.last_position))
+    between = active_entries(session).filter(position__range=(plan.first_position, plan.last_position))
     return between.update(summary=summary)
 
 

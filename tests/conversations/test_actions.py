@@ -10,10 +10,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memoryhub.integrity import check_memory
+from memoryhub.lib.tokens import count_tokens
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Run, Session, Summary, Workspace
 from sessions_app.services.transfer import export_session
-from tests.hub import NOW, compress, open_at, talk
+from tests.hub import NOW, add, compress, open_at, talk
 
 pytestmark = pytest.mark.django_db
 
@@ -81,6 +82,34 @@ def test_plan_follows_the_number_of_entries_to_keep(session, editor):
 
     assert "#0 to #7" in text_of(response)
     assert "<html" not in text_of(response)
+
+
+def test_the_plan_is_estimated_from_the_summary_shown_and_names_what_is_lost(workspace, editor):
+    session = open_at(workspace, "cli:figures")
+    for number in range(20):
+        text = f"Invoice {number} of 2026-03-{number + 1:02} costs {number}.50. " * 9
+        add(session, [{"role": "user", "content": text}])
+
+    response = editor.get(url("compress-session", session.pk), {"keep": 10})
+
+    preview = response.context["preview"]
+    session.refresh_from_db()
+    assert preview.summary_tokens == count_tokens(preview.text)
+    assert preview.after == session.active_tokens - preview.original_tokens + preview.summary_tokens
+    assert preview.lost_figures > 20
+    assert f"keep no facts: {preview.lost_figures} figures leave the context." in text_of(response)
+
+
+def test_with_a_model_the_plan_is_estimated_from_its_target(session, editor, settings):
+    settings.MEMORYHUB_LLM_MODEL, settings.MEMORYHUB_LLM_BASE_URL = "small", "http://127.0.0.1:9/v1"
+    options = {"keep": 10, "method": "llm"}
+
+    by_model = editor.get(url("compress-session", session.pk), options).context["preview"]
+    by_rule = editor.get(url("compress-session", session.pk), options | {"method": "heuristic"}).context["preview"]
+
+    assert (by_model.requests, by_model.lost_figures) == (1, 0)
+    assert by_model.summary_tokens == round(by_model.original_tokens * session.workspace.compression_ratio)
+    assert (by_rule.requests, by_rule.summary_tokens) == (0, count_tokens(by_rule.text))
 
 
 def test_compression_is_undone_from_its_page(session, editor):

@@ -19,6 +19,7 @@ from memoryhub.jobs.views import work_context
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.permissions import EDITOR, by_person, get_session, get_workspace, has_role, log_page_access, person
+from memoryhub.runs.compress_preview import preview_compression
 from memoryhub.runs.document_changes import document_changes
 from memoryhub.runs.executing import undo_run
 from memoryhub.runs.forms import CompressForm
@@ -27,10 +28,8 @@ from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
 from memoryhub.runs.views.edits import edit_context, edit_size
 from sessions_app.models import Run, Session, Summary
 from sessions_app.services.access_log import seen_revision
-from sessions_app.services.compression import Plan, plan_compression
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run
-from sessions_app.services.summarising import by_rule, requests_for
 
 
 def run_list(request: HttpRequest, slug: str) -> HttpResponse:
@@ -175,17 +174,15 @@ def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         options = {"method": method, "keep": values["keep"], "hold": values["hold"]}
         run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=by_person(request))
         return redirect("run", slug, run.pk)
-    keep = form.cleaned_data.get("keep") if form.is_bound and form.is_valid() else None
-    plan = plan_compression(session, keep=keep or workspace.recent_window)
+    values = form.cleaned_data if form.is_bound and form.is_valid() else {}
+    method = values.get("method") or form.initial["method"]
+    keep = values.get("keep") or workspace.recent_window
     context = {
         "workspace": workspace,
         "session": session,
         "form": form,
         "model": model,
-        "plan": plan,
-        "figures": None if plan.reason else _figures(session, plan),
-        "text": "" if plan.reason else by_rule(plan),
-        "requests": 0 if plan.reason else len(requests_for(plan)),
+        "preview": preview_compression(session, keep=keep, by_model=model is not None and method == "llm"),
     }
     status = 422 if request.method == "POST" else 200
     return render_page(request, "runs/compress.html", context, fragment="plan", status=status)
@@ -213,13 +210,3 @@ def consolidate_due(request: HttpRequest, slug: str) -> HttpResponse:
     )
     messages.success(request, text % {"count": f"{len(due):,}"} if due else _("No session is due."))
     return redirect("runs", slug)
-
-
-def _figures(session: Session, plan: Plan) -> dict[str, int]:
-    before = session.active_tokens + session.summary_tokens
-    return {
-        "before": before,
-        "folded": plan.original_tokens,
-        "target": plan.target_tokens,
-        "after": before - plan.original_tokens + plan.target_tokens,
-    }
