@@ -12,6 +12,7 @@ from memoryhub.lib.layouts.times import read_time
 from sessions_app.models import AuditRecord, Run, Workspace
 
 _BACK = re.compile(r"(\d{1,5})\s*(min|h|d|w)(?: ago)?", re.IGNORECASE)
+_EPOCH = re.compile(r"[0-9]{9,10}")
 UNITS = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 JUST_BEFORE = timedelta(microseconds=1)
 
@@ -26,14 +27,17 @@ def parse_moment(text: str, *, zone: tzinfo, now: datetime) -> datetime:
     """Parse a moment; return it in UTC. Raises InvalidMoment.
 
     Accepts "now", a date (its start; also "today"), an ISO time (in ``zone`` unless it names one), "yesterday" (24
-    hours ago), and "30min", "36h", "7d" or "2w" ago.
+    hours ago), "30min", "36h", "7d" or "2w" ago, and seconds since 1970 (9 or 10 digits), which a slider sends.
     """
     words = text.strip()
     named = {"now": "0min", "yesterday": "1d", "today": now.astimezone(zone).date().isoformat()}
     words = named.get(words.lower(), words)
     ago = _BACK.fullmatch(words)
     try:
-        found = now - int(ago[1]) * UNITS[ago[2].lower()] if ago else read_time(words, zone)
+        if _EPOCH.fullmatch(words):
+            found = min(datetime.fromtimestamp(int(words), UTC), now)
+        else:
+            found = now - int(ago[1]) * UNITS[ago[2].lower()] if ago else read_time(words, zone)
     except OverflowError:
         found = None
     if found is None:

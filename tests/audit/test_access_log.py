@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import Fact
+from knowledge_app.models import Fact, HistoryEntry
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from knowledge_app.services.rows.key_values import write_value
@@ -30,6 +30,7 @@ from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
+HOUR = timedelta(hours=1)
 
 
 def url(name: str, *args: object) -> str:
@@ -168,8 +169,26 @@ def test_the_page_lists_and_links_what_was_read(workspace, viewer_client, learnt
     assert "cli:main #0 to #3" in html
     assert url("knowledge:knowledge-entry", learnt.pk) in html
     assert 'knowledge entry 999<span class="muted"> (gone)' in html
-    assert "Deploys go out" not in html
+    assert "Deploys go out on Tuesdays." in html  # the present text; the log has none
     assert live_markup(html) == []
+
+
+def test_the_page_shows_the_text_of_what_was_read_with_secrets_masked(workspace, viewer_client, document):
+    fact = Fact.objects.get(text="tea")
+    token = f"ghp_{'a1B2' * 9}"
+    secret = add_knowledge(workspace, f"The token is {token}.", category="domain_fact", by=BY).entry
+    value = write_value(workspace, "colour", "blue", by=BY)
+    add_note(workspace, "Shipped the courier.", by=BY)
+    entry = HistoryEntry.objects.get()
+    note(workspace, [*seen_rows("facts", [fact.pk]), *seen_rows("key_values", [value.pk])])
+    note(workspace, [*seen_rows("knowledge", [secret.pk]), *seen_rows("history", [entry.pk])], now=NOW + HOUR)
+
+    lines = viewer_client.get(url("access")).context["lines"]
+
+    [(masked, _), (shipped, _)], [(tea, _), (colour, _)] = (line.places for line in lines)
+    assert (tea, colour, shipped) == ("tea", "colour", "Shipped the courier.")
+    assert token not in masked
+    assert masked.startswith("The token is")
 
 
 def test_filters(workspace, viewer_client):

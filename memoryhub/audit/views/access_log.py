@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,34 +15,17 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_GET
 
-from knowledge_app.models import (
-    CachedResponse,
-    Fact,
-    HistoryEntry,
-    KeyValue,
-    KnowledgeEntry,
-    MemoryDocument,
-    Observation,
-)
-from memoryhub.audit.access_log import TABLES, Target, Touch, access_label, accesses_in, find_target, first_rows
+from memoryhub.audit.access_log import Target, Touch, access_label, accesses_in, find_target, first_rows
 from memoryhub.audit.access_log_forms import AccessFilterForm
+from memoryhub.audit.read_rows import places_of
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import Page, keyset_page, parse_int
-from memoryhub.models import AccessedRow, AccessRecord
+from memoryhub.models import AccessRecord
 from memoryhub.permissions import get_workspace
-from memoryhub.search.views.rows import fact_url, history_url
-from sessions_app.models import Entry, Session, Summary, Workspace
-from sessions_app.services.access_log import DOCUMENTS, ENTRIES
-
-DETAILS = {  # tables whose rows have their own page
-    "knowledge": (KnowledgeEntry, "knowledge:knowledge-entry"),
-    "observations": (Observation, "knowledge:observation"),
-    "key_values": (KeyValue, "knowledge:key-value"),
-    "cached": (CachedResponse, "knowledge:cached-response"),
-}
-RowsByTable = Mapping[str, Mapping[int, Any]]
+from memoryhub.search.views.rows import fact_url
+from sessions_app.models import Entry, Workspace
 
 
 @dataclass(frozen=True)
@@ -122,7 +105,7 @@ def _within(touches: Iterable[Touch], page: Page[AccessRecord], accesses: QueryS
 
 def _lines(workspace: Workspace, records: Sequence[AccessRecord]) -> list[Line]:
     rows = first_rows(records)
-    found = _find(workspace, [row for several in rows.values() for row in several])
+    places = places_of(workspace, rows)
     return [
         Line(
             pk=f"access-{record.pk}",
@@ -131,7 +114,7 @@ def _lines(workspace: Workspace, records: Sequence[AccessRecord]) -> list[Line]:
             is_agent=record.actor_kind == "agent",
             text=access_label(record.action, record.row_count),
             via=record.get_via_display(),
-            places=[_place(workspace, row, found) for row in rows[record.pk]],
+            places=places[record.pk],
             more=record.row_count - sum(row.last - row.first + 1 for row in rows[record.pk]),
         )
         for record in records
@@ -158,90 +141,6 @@ def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
         via=pgettext("access method", "run") if touch.run else pgettext("access method", "export"),
         places=places,
     )
-
-
-def _find(workspace: Workspace, rows: Sequence[AccessedRow]) -> RowsByTable:
-    """Return the existing rows by table and key, with one query per table."""
-    keys: dict[str, set[int]] = {}
-    for row in rows:
-        keys.setdefault(row.table, set()).add(row.parent or row.first)
-    found: dict[str, Mapping[int, Any]] = {}
-    for table, pks in keys.items():
-        if table in FINDERS:
-            found[table] = FINDERS[table](workspace, pks)
-    return found
-
-
-def _find_facts(workspace: Workspace, pks: set[int]) -> dict[int, tuple[int, bool]]:
-    rows = Fact.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "document", "died")
-    return {pk: (document, died is None) for pk, document, died in rows}
-
-
-def _find_summaries(workspace: Workspace, pks: set[int]) -> dict[int, Summary]:
-    rows = Summary.objects.filter(session__workspace=workspace)
-    return rows.only("session", "epoch", "first_position").in_bulk(pks)
-
-
-def _find_details(table: str) -> Callable[[Workspace, set[int]], Mapping[int, Any]]:
-    model, _ = DETAILS[table]
-    return lambda workspace, pks: model._default_manager.filter(workspace=workspace).only("pk").in_bulk(pks)
-
-
-def _find_sessions(workspace: Workspace, pks: set[int]) -> Mapping[int, Any]:
-    return dict(Session.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "key"))
-
-
-FINDERS: dict[str, Callable[[Workspace, set[int]], Mapping[int, Any]]] = {
-    ENTRIES: _find_sessions,
-    "sessions": _find_sessions,
-    DOCUMENTS: lambda workspace, pks: dict(
-        MemoryDocument.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "name")
-    ),
-    "facts": _find_facts,
-    "summaries": _find_summaries,
-    "history": lambda workspace, pks: dict(
-        HistoryEntry.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "position")
-    ),
-} | {table: _find_details(table) for table in DETAILS}
-
-
-def _place(workspace: Workspace, row: AccessedRow, found: RowsByTable) -> tuple[str, str]:
-    """Return the label of a row, and its URL if it exists."""
-    slug, pk = workspace.slug, row.parent or row.first
-    found_row = found.get(row.table, {}).get(pk)
-    if row.table == ENTRIES:
-        name = found_row or gettext("session %(number)s") % {"number": pk}
-        label = f"{name} {_span(row)}"
-        url = f"{reverse('sessions:detail', args=[slug, pk])}?epoch={row.epoch}&from={row.first}"
-    elif row.table == DOCUMENTS:
-        name = found_row or gettext("document %(number)s") % {"number": pk}
-        label = gettext("%(document)s revision %(number)s") % {"document": name, "number": row.first}
-        url = f"{reverse('documents:document', args=[slug, pk])}?revision={row.first}"
-    else:
-        name = gettext("memory line") if row.table == "facts" else TABLES.get(row.table, row.table)
-        label = f"{name} {pk}"
-        url = _url(slug, row.table, pk, found_row) if found_row is not None else ""
-    return label, url if found_row is not None else ""
-
-
-def _span(row: AccessedRow) -> str:
-    if row.first == row.last:
-        return f"#{row.first:,}"
-    return gettext("#%(first)s to #%(last)s") % {"first": f"{row.first:,}", "last": f"{row.last:,}"}
-
-
-def _url(slug: str, table: str, pk: int, found_row: Any) -> str:
-    if table in DETAILS:
-        return reverse(DETAILS[table][1], args=[slug, pk])
-    if table == "facts":
-        document, is_living = found_row
-        return fact_url(slug, document, pk, is_living=is_living)
-    if table == "history":
-        return history_url(slug, pk, found_row)
-    if table == "summaries":
-        page = reverse("sessions:detail", args=[slug, found_row.session_id])
-        return f"{page}?epoch={found_row.epoch}&from={found_row.first_position}"
-    return reverse("sessions:detail", args=[slug, pk])
 
 
 def _target_url(workspace: Workspace, target: Target) -> str:
