@@ -95,7 +95,7 @@ SECTIONS = (
         "statistics",
         "n",
         (
-            Tab(gettext_noop("Statistics"), "sessions:statistics", "statistics"),
+            Tab(gettext_noop("Charts"), "sessions:statistics", "statistics"),
             Tab(gettext_noop("Graph"), "graph", "graph"),
             Tab(gettext_noop("Terms"), "terms", "terms", "term_total"),
         ),
@@ -105,6 +105,7 @@ SECTIONS = (
         "clock",
         "t",
         (
+            Tab(gettext_noop("Timeline"), "timeline", "clock"),
             Tab(gettext_noop("Activity"), "activity", "clock"),
             Tab(gettext_noop("Runs"), "runs", "fold"),
             Tab(gettext_noop("Time travel"), "past", "history"),
