@@ -238,7 +238,7 @@ def _of_record(row: AuditRecord, runs: Mapping[int, Run], names: Mapping[int, st
         who=row.actor_name,
         text=text,
         run=run.pk if run else None,
-        session=(row.session_id, names[row.session_id]) if row.session_id in names else None,
+        session=(row.session_id, names[row.session_id]) if row.session_id and row.session_id in names else None,
         requested_by=run.requested_by if run else "",
     )
 

@@ -118,9 +118,11 @@ def _revisions(context: Context, rows: Sequence[AccessedRow]) -> list[tuple[str,
     shown = {
         part.revision.document_id: (part.source, part.revision.number) for part in context.parts if part.revision
     }
-    changed = [(name, then.get(pk), number) for pk, (name, number) in shown.items() if then.get(pk) != number]
-    gone = [(gettext("document %(number)s") % {"number": pk}, then[pk], None) for pk in then.keys() - shown.keys()]
-    return changed + gone
+    changes: list[tuple[str, int | None, int | None]] = [
+        (name, then.get(pk), number) for pk, (name, number) in shown.items() if then.get(pk) != number
+    ]
+    gone = then.keys() - shown.keys()
+    return changes + [(gettext("document %(number)s") % {"number": pk}, then[pk], None) for pk in gone]
 
 
 def count_entries(context: Context) -> int:

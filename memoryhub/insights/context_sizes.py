@@ -58,7 +58,7 @@ def _reductions(sessions: Iterable[Session]) -> defaultdict[int, dict[date, int]
     for run in runs.annotate(tokens=tokens).only("session_id", "kind", "finished_at", "proposal"):
         before, after = run.proposal.get("before"), run.proposal.get("after")
         is_known = isinstance(before, int) and isinstance(after, int)
-        saved = before - after if is_known else (run.tokens or 0)  # type: ignore[attr-defined]
+        saved = before - after if is_known else (run.tokens or 0)
         if run.session_id and run.finished_at:
             day = run.finished_at.astimezone(UTC).date()
             found[run.session_id][day] = found[run.session_id].get(day, 0) + saved

@@ -44,14 +44,15 @@ class UtcDay(TruncDate):
     def __init__(self, moment: str) -> None:
         super().__init__(moment, tzinfo=UTC)
 
-    def as_sqlite(self, compiler: Any, _connection: object, **_context: Any) -> tuple[str, Any]:
+    def as_sqlite(self, compiler: Any, connection: Any, **_extra_context: Any) -> tuple[str, tuple[str | int, ...]]:  # noqa: ARG002
         sql, params = compiler.compile(self.lhs)
         return f"substr({sql}, 1, 10)", params
 
 
 def by_day(rows: QuerySet[Any, Any], moment: str) -> QuerySet[Any, Any]:
     """Group rows by the day of a moment, in UTC."""
-    return rows.order_by().annotate(day=UtcDay(moment)).values("day")
+    grouped: QuerySet[Any, Any] = rows.order_by().annotate(day=UtcDay(moment)).values("day")
+    return grouped
 
 
 def events_of(workspace: Workspace, session: Session | None = None) -> list[Event]:

@@ -34,6 +34,7 @@ def parse_moment(text: str, *, zone: tzinfo, now: datetime) -> datetime:
     words = named.get(words.lower(), words)
     ago = _BACK.fullmatch(words)
     try:
+        found: datetime | None
         if _EPOCH.fullmatch(words):
             found = min(datetime.fromtimestamp(int(words), UTC), now)
         else:
