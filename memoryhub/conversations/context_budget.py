@@ -56,7 +56,7 @@ def budget_parts(context: Context) -> list[Part]:
     """Return the tokens of each source, and what is free, as parts of a bar."""
     labels = {
         "system": gettext("system files"),
-        "memory": "MEMORY.md",
+        "memory": gettext("MEMORY.md"),
         "knowledge": gettext("knowledge"),
         "summary": gettext("summaries"),
         "messages": gettext("messages"),

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 WORD = "שלום"
 FREE = ("title", "script", "option", "textarea", "text")  # windows, controls and drawings have no markup inside
 VOID = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
-NOT_PAGES = ("download", "export", "markdown", "complete", "changes", "knowledge:offered")
+NOT_PAGES = ("download", "export", "markdown", "context-json", "complete", "changes", "knowledge:offered")
 
 
 class Stray(HTMLParser):
