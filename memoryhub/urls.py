@@ -10,6 +10,7 @@ PAGES = [
     "dashboard",
     "accounts",
     "conversations",
+    "memory",
     "documents",
     "knowledge",
     "search",

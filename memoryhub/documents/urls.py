@@ -1,9 +1,8 @@
 from django.urls import include, path
 
-from memoryhub.documents.views import documents, editing, fact, facts, history, markdown
+from memoryhub.documents.views import documents, editing, fact, facts, history, markdown, revisions
 
 workspace_patterns = [
-    path("memory/", documents.documents, name="documents"),
     path("sessions/<int:pk>/learnt/", editing.learnt, name="learnt"),
     path("memory/new/", editing.start, name="start-document"),
     path("memory/<int:pk>/", documents.document, name="document"),
@@ -12,6 +11,7 @@ workspace_patterns = [
     path("memory/<int:pk>/reveal/", documents.reveal, name="reveal-document"),
     path("memory/<int:pk>/edit/", editing.edit, name="edit-document"),
     path("memory/<int:pk>/preview/", editing.preview, name="preview-document"),
+    path("memory/<int:pk>/history/", revisions.revisions, name="revisions"),
     path("memory/<int:pk>/compare/", editing.compare, name="compare"),
     path("memory/<int:pk>/compact/", editing.compact, name="compact"),
     path("memory/<int:pk>/origins/", editing.blame, name="blame"),

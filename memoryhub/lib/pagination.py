@@ -60,13 +60,13 @@ def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: Query
     has_previous = has_more if backwards else bool(after)
     has_next = bool(before) if backwards else has_more
     if not page:
-        return Page(page, first_url=_url(params) if cursor else "")
+        return Page(page, first_url=page_url(params) if cursor else "")
     return Page(
         page,
-        first_url=_url(params) if has_previous else "",
-        previous_url=_url(params, before=_encode(page[0], order)) if has_previous else "",
-        next_url=_url(params, after=_encode(page[-1], order)) if has_next else "",
-        last_url=_url(params, page="last") if has_next else "",
+        first_url=page_url(params) if has_previous else "",
+        previous_url=page_url(params, before=_encode(page[0], order)) if has_previous else "",
+        next_url=page_url(params, after=_encode(page[-1], order)) if has_next else "",
+        last_url=page_url(params, page="last") if has_next else "",
     )
 
 
@@ -160,7 +160,8 @@ def _is_storable(value: object) -> bool:
     return isinstance(value, datetime) or (type(value) is int and abs(value) < 2**63)
 
 
-def _url(params: QueryDict, **changes: str) -> str:
+def page_url(params: QueryDict, **changes: str) -> str:
+    """Return a query string for another page of the same list; without changes, for the first."""
     query = params.copy()
     for name in ("after", "before", "page"):
         query.pop(name, None)

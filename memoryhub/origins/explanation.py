@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -27,6 +26,7 @@ MAX_REVISIONS = 200  # whose texts are compared
 MAX_READERS = 10
 MAX_COMPARED = 2_000  # facts of the workspace, for near-duplicates
 MAX_DUPLICATES = 10
+BY_PERSON = ("person", "command")  # authors of revisions
 CERTAINTY: dict[str, str] = {
     "person": "certain",
     "agent": "certain",
@@ -145,7 +145,7 @@ def explain(fact: Fact) -> Explanation:
     rows = rows.select_related("entry__session", "run__session", "history_entry__session")
     sources = sorted(rows, key=lambda source: (order.index(source.kind), source.pk))  # messages: best first
     origins = [Origin(source, entries_around(source.entry) if source.entry else []) for source in sources]
-    kind = _kind(fact, sources)
+    kind = kind_of(fact.born.author_kind, sources[0] if sources else None)
     died = fact.died.number if fact.died else None
     accesses = accesses_of_fact(fact.pk, fact.document_id, born=fact.born.number, died=died)
     accesses = accesses.filter(workspace=fact.workspace_id)
@@ -161,12 +161,13 @@ def explain(fact: Fact) -> Explanation:
     )
 
 
-def _kind(fact: Fact, sources: Sequence[FactSource]) -> str:
-    if fact.born.author_kind in ("person", "command"):
+def kind_of(author_kind: str, best: FactSource | None) -> str:
+    """Return the kind of a fact's origin (KINDS), given who wrote its first revision, and its best source."""
+    if author_kind in BY_PERSON:
         return "person"
-    if fact.born.author_kind == "agent" and not sources:
+    if author_kind == "agent" and best is None:
         return "agent"
-    return str(sources[0].kind) if sources else "unknown"
+    return str(best.kind) if best else "unknown"
 
 
 def entries_around(entry: Entry) -> list[Entry]:

@@ -239,4 +239,5 @@ def _session_keys(names: Iterable[str], workspaces: list[int] | None) -> list[in
 def load(kind: Kind, pks: Iterable[int]) -> dict[int, Model]:
     """Return rows of a kind by primary key, with related rows; one query."""
     rows = kind.model._default_manager.filter(pk__in=list(pks)).select_related(*kind.related)
+    rows = rows.defer(*kind.deferred)
     return {row.pk: row for row in rows}

@@ -51,6 +51,7 @@ class Kind:
     facets: Mapping[str, str] = field(default_factory=dict)
     workspace: str = "workspace"
     related: tuple[str, ...] = ()
+    deferred: tuple[str, ...] = ()  # large columns of related rows
     hidden_by: Mapping[str, str] = field(
         default_factory=dict
     )  # columns that are hidden where a flag is set, as in the index
@@ -157,6 +158,7 @@ KINDS = {
             },
             facets={"category": "category"},
             related=("document", "workspace", "born"),
+            deferred=("born__content", "born__raw"),
             edited_as="facts",
         ),
         Kind(

@@ -41,7 +41,7 @@ def test_a_held_change_is_shown_as_a_diff_and_decided_by_editors_only(workspace,
     approve = reverse("approve-held-change", args=[workspace.slug, change.pk])
 
     assert "<del>- fact 15 of the team</del>" in text(viewer_client, "held-change", workspace.slug, change.pk)
-    assert "held for review" in text(viewer_client, "documents:documents", workspace.slug)
+    assert "held for review" in text(viewer_client, "memory", workspace.slug)
     assert viewer_client.post(approve).status_code == 404
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
     assert viewer_client.get(approve).status_code == 405

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
 FILE = {"path": "file", "now": NOW, "dry_run": False}
 LISTS = [
-    "documents:documents",
+    "memory",
     "documents:history",
     "knowledge:knowledge",
     "knowledge:observations",
@@ -142,7 +142,7 @@ def test_stored_markup_is_text_everywhere(workspace, viewer_client):
         assert live_markup(viewer_client.get(url).content.decode()) == [], url
 
 
-@pytest.mark.parametrize("name", [name for name in LISTS if name != "documents:documents"])
+@pytest.mark.parametrize("name", [name for name in LISTS if name != "memory"])
 def test_htmx_gets_the_list_alone(name, workspace, viewer_client):
     fill(workspace, 1)
 

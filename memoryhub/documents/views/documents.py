@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.dateparse import parse_date
@@ -13,12 +12,13 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods
 
-from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.delivery import delivery_of, undelivered_documents
+from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.delivery import delivery_of
 from knowledge_app.services.documents.revisions import record_reveal
+from memoryhub.documents.views.header import document_context
 from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.content_check.reach import show_invisible
-from memoryhub.lib.document_size import is_oversize, shown_fact, shown_part
+from memoryhub.lib.document_size import is_oversize, shown_part
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.pagination import parse_int
@@ -27,11 +27,9 @@ from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sectio
 from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
 from memoryhub.models import Job
 from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role, log_page_access
-from sessions_app.models import Membership, Workspace
+from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_revision
 
-SHOWN_REVISIONS = 20
-SHOWN_REMOVED = 50
 MAX_SECTIONS = 200  # larger documents are shown as one text
 
 
@@ -40,7 +38,6 @@ class ShownSection:
     anchor: str
     title: str
     html: SafeString
-    source: str
     fact_count: int
     categories: list[str]
 
@@ -64,30 +61,6 @@ def delivery(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found = get_object_or_404(rows, workspace=workspace, pk=pk)
     context = {"workspace": workspace, "document": found} | delivery_context(request, found)
     return render(request, "documents/delivery.html", context)
-
-
-def documents(request: HttpRequest, slug: str) -> HttpResponse:
-    workspace = get_workspace(request, slug)
-    rows = (
-        MemoryDocument.objects.filter(workspace=workspace, head__isnull=False)
-        .select_related("head")
-        .annotate(
-            fact_count=Count("facts", filter=Q(facts__died=None), distinct=True),
-            revision_count=Count("revisions", distinct=True),
-        )
-        .order_by("name")
-    )
-    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
-    context = {
-        "workspace": workspace,
-        "documents": list(rows),
-        "undelivered": set(
-            undelivered_documents(Workspace.objects.filter(pk=workspace.pk)).values_list("pk", flat=True)
-        ),
-        "held": list(held.select_related("document").order_by("-id")),
-        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
-    }
-    return render_page(request, "documents/documents.html", context)
 
 
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -121,28 +94,21 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
     wants_diff = "diff" in request.GET and before is not None
     read = [shown, *([before] if wants_diff else [])]
     log_page_access(request, workspace, "document.read", [seen_revision(found.pk, one.number) for one in read if one])
-    removed = Fact.objects.filter(document=found, died__isnull=False)
-    removed_rows = removed.select_related("died").order_by("-died__number", "line")[:SHOWN_REMOVED]
-    siblings = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).order_by("name")
-    context = {
-        "workspace": workspace,
-        "document": found,
-        "siblings": list(siblings),
+    is_head = shown == found.head
+    is_source = request.GET.get("view") == "source"
+    context = document_context(request, found, "read" if is_head and not wants_diff else "history") | {
         "shown": shown,
-        "is_head": shown == found.head,
+        "is_head": is_head,
+        "is_source": is_source,
         "before": before,
         "diff": diff_lines(show(shown_part(before.content)), text) if wants_diff and before else None,
-        "sections": [] if wants_diff else _sections(text),
+        "sections": [] if wants_diff or is_source else _sections(text),
         "text": text,
         "is_masked": show is masked
         and (any(one and has_secrets(shown_part(one.content)) for one in read[1:]) or _is_changed(text, shown)),
         "is_revealed": show is not masked,
         "is_cut": any(one and is_oversize(one.content) for one in read),
         "has_raw": bool(shown and shown.raw is not None),
-        "revisions": list(found.revisions.order_by("-number")[:SHOWN_REVISIONS]),
-        "removed": [(fact, masked(shown_fact(fact.text))) for fact in removed_rows],
-        "removed_count": removed.count(),
-        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
     }
     context |= delivery_context(request, found)
@@ -177,19 +143,20 @@ def _day(text: str) -> date | None:
 
 
 def _sections(text: str) -> list[ShownSection]:
-    """Return the parts of a text that are shown beside their sources; none if the text is too large."""
+    """Return the parts of a text that are shown rendered; none if the text is too large."""
     sections = split_sections(text)
     if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
         return []
     lines = text.split("\n")
     facts = fact_lines(text)
     shown = [_shown(section, number, lines, facts) for number, section in enumerate(sections)]
-    return [section for section in shown if section.source.strip()]
+    return [section for section, source in shown if source.strip()]
 
 
-def _shown(section: Section, number: int, lines: list[str], facts: list[FactLine]) -> ShownSection:
+def _shown(section: Section, number: int, lines: list[str], facts: list[FactLine]) -> tuple[ShownSection, str]:
+    """Return a section as it is shown, and its source."""
     source = "\n".join(lines[section.start - 1 : section.end - 1])
     own = [fact for fact in facts if section.start <= fact.line < section.end]
     categories = sorted({fact.category for fact in own if fact.category})
     anchor = f"section-{number}-{slugify(section.title, allow_unicode=True)}".rstrip("-")
-    return ShownSection(anchor, section.title, render_markdown(source), source.strip("\n"), len(own), categories)
+    return ShownSection(anchor, section.title, render_markdown(source), len(own), categories), source

@@ -38,6 +38,7 @@ from memoryhub.search.actions import (
 from memoryhub.search.listing import count_matches
 from memoryhub.search.views.access_records import log_export
 from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_place
+from sessions_app.models import Workspace
 
 EDITS = (
     Action("pin", gettext_lazy("Pin")),
@@ -69,26 +70,36 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
     place = search_place(request, slug)
     asked = parse_search_params(request.GET, place)
     keys: dict[str, list[int]] = {}
-    action, _colon, category = request.POST.get("action", "").partition(":")
-    text = action_value(request, action)
     try:
         keys = _chosen(request, place, asked)
-        done = act(
-            workspace,
-            keys,
-            action,
-            category=category,
-            tags=text.split(",") if action in ("tag", "untag") else (),
-            reason=text,
-            day=parse_day(text) if action == "review" else "",
-            by=by_person(request),
-        )
+        done = apply_action(request, workspace, keys)
     except MemoryHubError as error:
-        possible = _possible_actions(keys) if error.code == NOT_APPLICABLE else ""
-        return _refuse(request, place, asked, f"{error.message} {possible}".strip())
-    _show_messages(request, done)
+        return _refuse(request, place, asked, describe_refusal(error, keys))
+    show_messages(request, done)
     live = next((run for run in done.runs if run.is_live), None)
     return redirect("run", slug, live.pk) if live else redirect(asked.but(place.url("search")))
+
+
+def apply_action(request: HttpRequest, workspace: Workspace, keys: Mapping[str, Sequence[int]]) -> ActionResult:
+    """Apply a form's action to rows of a workspace, by kind. Raises as ``act``."""
+    action, _colon, category = request.POST.get("action", "").partition(":")
+    text = action_value(request, action)
+    return act(
+        workspace,
+        keys,
+        action,
+        category=category,
+        tags=text.split(",") if action in ("tag", "untag") else (),
+        reason=text,
+        day=parse_day(text) if action == "review" else "",
+        by=by_person(request),
+    )
+
+
+def describe_refusal(error: MemoryHubError, keys: Mapping[str, Sequence[int]]) -> str:
+    """Return the message for an action that couldn't be applied to rows, with the actions that can."""
+    possible = _possible_actions(keys) if error.code == NOT_APPLICABLE else ""
+    return f"{error.message} {possible}".strip()
 
 
 def _refuse(request: HttpRequest, place: Place, asked: SearchParams, message: str) -> HttpResponse:
@@ -126,10 +137,18 @@ def actions_of(place: Place, asked: SearchParams, listed_kinds: Collection[str])
 
     Edits that apply to none of ``listed_kinds`` are disabled.
     """
-    address = asked.address(place.url("export-matches"))
+    export = export_action(asked.address(place.url("export-matches")))
+    return [*edit_actions(listed_kinds), export] if place.may_edit else [export]
+
+
+def edit_actions(listed_kinds: Collection[str]) -> list[Action]:
+    """Return the edits of a list of several kinds; those that apply to none of ``listed_kinds`` are disabled."""
+    return [_limited(action, listed_kinds) for action in EDITS]
+
+
+def export_action(url: str) -> Action:
     files = [("jsonl", "JSON Lines"), ("csv", "CSV")]
-    export = Action("export", gettext_lazy("Export"), choices=files, url=address, is_file=True)
-    return [*(_limited(action, listed_kinds) for action in EDITS), export] if place.may_edit else [export]
+    return Action("export", gettext_lazy("Export"), choices=files, url=url, is_file=True)
 
 
 def _limited(action: Action, listed_kinds: Collection[str]) -> Action:
@@ -145,7 +164,7 @@ def _limit(kinds: Sequence[str]) -> Limit:
     return Limit(kinds, gettext("Only for %(kinds)s") % {"kinds": names})
 
 
-def _show_messages(request: HttpRequest, done: ActionResult) -> None:
+def show_messages(request: HttpRequest, done: ActionResult) -> None:
     """Show a message with Undo for each edit, and what was skipped."""
     for run in done.runs:
         add_edit_message(request, run)
@@ -164,12 +183,16 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
             raise Invalid(gettext("Select at least one row."), code="nothing_chosen")
     except MemoryHubError as error:
         return _refuse(request, place, asked, error.message)
+    return send_export(request, keys, f"search-{place.workspace.slug if place.workspace else 'hub'}")
+
+
+def send_export(request: HttpRequest, keys: Mapping[str, Sequence[int]], name: str) -> HttpResponse:
+    """Return rows as JSON Lines or CSV, as the form asks for, and log the export."""
     wanted = request.POST.get("action", "").partition(":")[2] or request.POST.get("format", "")
     if wanted not in ("jsonl", "csv"):
         raise Http404
     log_export(request, keys)
-    name = f"search-{place.workspace.slug if place.workspace else 'hub'}.{wanted}"
-    return download(as_csv(keys) if wanted == "csv" else as_json_lines(keys), name)
+    return download(as_csv(keys) if wanted == "csv" else as_json_lines(keys), f"{name}.{wanted}")
 
 
 def _chosen(request: HttpRequest, place: Place, asked: SearchParams) -> dict[str, list[int]]:
@@ -178,7 +201,7 @@ def _chosen(request: HttpRequest, place: Place, asked: SearchParams) -> dict[str
     Raises Conflict if the number of matches differs from the one on the page.
     """
     if not request.POST.get("all"):
-        return keep_within(place.scope, _boxes(submitted_rows(request)))
+        return keep_within(place.scope, parse_boxes(submitted_rows(request)))
     expected = parse_int(request.POST.get("expected"))
     query = asked.query(timezone.now())
     tally = count_matches(place.scope, query, kinds=asked.kinds)
@@ -190,7 +213,7 @@ def _chosen(request: HttpRequest, place: Place, asked: SearchParams) -> dict[str
     return keys
 
 
-def _boxes(values: list[str]) -> dict[str, list[int]]:
+def parse_boxes(values: list[str]) -> dict[str, list[int]]:
     """Parse checkbox values ("kind:pk") into keys by kind."""
     keys: defaultdict[str, list[int]] = defaultdict(list)
     for value in values:

@@ -1,0 +1,196 @@
+"""One page of the memory list: rows of several tables in one order, with what explains each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model, Q, QuerySet
+from django.http import QueryDict
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from knowledge_app.models import Fact, FactSource
+from knowledge_app.services.rows.importing import REASON as IMPORT_REASON
+from memoryhub.lib.pagination import INVALID_VALUE, decode_cursor, encode_cursor, page_url
+from memoryhub.memory.filters import KINDS, MODELS, VERIFIED, Matches
+from memoryhub.origins.certainty import best_sources
+from memoryhub.origins.explanation import CERTAINTY, kind_of
+from memoryhub.origins.explanation import KINDS as ORIGINS
+from memoryhub.search.filters import load
+from memoryhub.search.kinds import KINDS as SEARCHED
+from memoryhub.search.kinds import Kind
+
+PAGE_ROWS = 50
+ASCENDING = ("oldest", "verified")
+IMPORTED, CONSOLIDATION, EXTRACTION = _("Imported"), _("Consolidation"), _("Extraction")
+Key = tuple[datetime, int, int]  # sort value, number of the kind, primary key
+
+
+@dataclass(frozen=True)
+class Item:
+    """One row of the list. ``author``: who or what added it. ``source``: a fact's best source."""
+
+    kind: Kind
+    row: Any
+    at: datetime
+    author: str | Promise = ""
+    source: FactSource | None = None
+
+    @property
+    def key(self) -> str:
+        """Return the row's checkbox value."""
+        return f"{self.kind.name}:{self.row.pk}"
+
+    @property
+    def origin(self) -> str:
+        """Return the kind of a fact's origin (``origins.explanation.KINDS``), or ""."""
+        return kind_of(self.row.born.author_kind, self.source) if isinstance(self.row, Fact) else ""
+
+    @property
+    def origin_label(self) -> str:
+        return str(ORIGINS[self.origin]) if self.origin else ""
+
+    @property
+    def certainty(self) -> str:
+        return CERTAINTY[self.origin] if self.origin else ""
+
+    @property
+    def has_review(self) -> bool:
+        return self.kind.name in VERIFIED
+
+
+@dataclass(frozen=True)
+class ItemPage:
+    """One page of the list, with the URLs of its neighbours as in ``lib.pagination.Page``."""
+
+    rows: list[Item]
+    first_url: str = ""
+    previous_url: str = ""
+    next_url: str = ""
+    last_url: str = ""
+
+
+def count_kinds(matches: Matches) -> dict[str, int]:
+    """Return the number of matching rows of each kind, whichever kind is chosen."""
+    return {kind: rows.order_by().count() for kind, rows in matches.by_kind.items()}
+
+
+def page_of(matches: Matches, params: QueryDict, *, size: int = PAGE_ROWS) -> ItemPage:
+    """Return the page of matching rows that ``after``, ``before`` or ``page=last`` in ``params`` selects.
+
+    An invalid cursor returns the first page. The number of queries doesn't depend on the number of rows.
+    """
+    after, before = _cursor(params.get("after", "")), _cursor(params.get("before", ""))
+    to_end = params.get("page") == "last"
+    is_ascending = matches.filters.sort in ASCENDING
+    backwards = bool(before) or to_end
+    cursor = None if to_end else before or after
+    try:
+        keys = _keys(matches.chosen, size + 1, cursor, is_ascending=is_ascending != backwards)
+    except INVALID_VALUE:
+        if not cursor:
+            raise
+        return page_of(matches, QueryDict(), size=size)
+    has_more = len(keys) > size
+    keys = keys[:size]
+    if backwards:
+        keys.reverse()
+    if not keys:
+        return ItemPage([], first_url=page_url(params) if cursor else "")
+    has_previous = has_more if backwards else bool(after)
+    has_next = bool(before) if backwards else has_more
+    return ItemPage(
+        _items(keys),
+        first_url=page_url(params) if has_previous else "",
+        previous_url=page_url(params, before=encode_cursor(keys[0])) if has_previous else "",
+        next_url=page_url(params, after=encode_cursor(keys[-1])) if has_next else "",
+        last_url=page_url(params, page="last") if has_next else "",
+    )
+
+
+def newest_items(matches: Matches, limit: int) -> list[Item]:
+    """Return the newest matching rows."""
+    return _items(_keys(matches.chosen, limit, None, is_ascending=False))
+
+
+def _cursor(text: str) -> Key | None:
+    values = decode_cursor(text, 3) if text else None
+    if values is None or not isinstance(values[0], datetime) or not all(type(value) is int for value in values[1:]):
+        return None
+    return values[0], values[1], values[2]
+
+
+def _keys(by_kind: Mapping[str, QuerySet[Any]], count: int, cursor: Key | None, *, is_ascending: bool) -> list[Key]:
+    """Return the sort keys of the first rows of all kinds after a cursor. One query for each kind."""
+    found: list[Key] = []
+    for kind, rows in by_kind.items():
+        number = KINDS.index(kind)
+        chosen = rows.filter(_beyond(cursor, number, is_ascending=is_ascending)) if cursor else rows
+        ordered = chosen.order_by("sorted_by", "pk") if is_ascending else chosen.order_by("-sorted_by", "-pk")
+        found += [(at, number, pk) for at, pk in ordered.values_list("sorted_by", "pk")[:count]]
+    return sorted(found, reverse=not is_ascending)[:count]
+
+
+def _beyond(cursor: Key, number: int, *, is_ascending: bool) -> Q:
+    at, kind, pk = cursor
+    word = "gt" if is_ascending else "lt"
+    is_past_kind = number > kind if is_ascending else number < kind
+    same = Q(sorted_by=at)
+    if number == kind:
+        same &= Q(**{f"pk__{word}": pk})
+    return Q(**{f"sorted_by__{word}": at}) | (same if number == kind or is_past_kind else Q(pk__in=[]))
+
+
+def _items(keys: Sequence[Key]) -> list[Item]:
+    """Return rows in the order of their keys. At most three queries for each kind."""
+    pks: dict[str, list[int]] = {}
+    for _at, number, pk in keys:
+        pks.setdefault(KINDS[number], []).append(pk)
+    rows = {(kind, pk): row for kind, some in pks.items() for pk, row in load(SEARCHED[kind], some).items()}
+    sources = best_sources(pks.get("memory", []))
+    authors = {kind: _authors(kind, some) for kind, some in pks.items()}
+    found = []
+    for _at, number, pk in keys:
+        kind = KINDS[number]
+        if row := rows.get((kind, pk)):
+            author = _author(kind, row) or authors[kind].get(pk, "")
+            source = sources.get(pk) if kind == "memory" else None
+            found.append(Item(SEARCHED[kind], row, _time(kind, row), author, source))
+    return found
+
+
+def _time(kind: str, row: Any) -> datetime:
+    """Return the time of a row, as ``filters.TIMES``."""
+    times = {
+        "memory": lambda: row.born.created_at,
+        "knowledge": lambda: row.created_at or row.updated_at,
+        "key_value": lambda: row.updated_at,
+    }
+    at: datetime = times[kind]() if kind in times else row.occurred_at or row.recorded_at
+    return at
+
+
+def _author(kind: str, row: Model) -> str | Promise:
+    """Return who added a fact or history entry, from the row itself."""
+    if isinstance(row, Fact):
+        if row.born.author_kind in ("sync", "run"):
+            return IMPORTED if row.born.author_kind == "sync" else CONSOLIDATION
+        return row.born.author_name
+    if getattr(row, "run_id", None):
+        return EXTRACTION if kind == "observation" else CONSOLIDATION
+    return IMPORTED if kind == "history" and getattr(row, "source", "") else ""
+
+
+def _authors(kind: str, pks: Sequence[int]) -> dict[int, str | Promise]:
+    """Return who added rows that keep their states, by primary key, from their first state."""
+    if kind in ("memory", "history"):
+        return {}
+    states = MODELS[kind].history.filter(id__in=pks, history_type="+")  # type: ignore[attr-defined]
+    found: dict[int, str | Promise] = {}
+    for pk, reason in states.values_list("id", "history_change_reason"):
+        name = (reason or "").rpartition(": ")[0]
+        found[pk] = IMPORTED if reason == IMPORT_REASON else name
+    return found

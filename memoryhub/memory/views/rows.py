@@ -1,0 +1,53 @@
+"""Rows of the memory list as pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from django.urls import reverse
+
+from knowledge_app.models import KnowledgeEntry, Observation
+from memoryhub.lib.search.hits import WeightedTerm
+from memoryhub.lib.search.passages import Passage, passage
+from memoryhub.memory.listing import Item
+from memoryhub.search.views.rows import history_url, searched_text, visible
+
+TEXT_CHARS = 320
+CATEGORIES = {**dict(KnowledgeEntry.Category.choices), **dict(Observation.Category.choices)}
+PAGES = {
+    "memory": "documents:fact",
+    "knowledge": "knowledge:knowledge-entry",
+    "observation": "knowledge:observation",
+    "key_value": "knowledge:key-value",
+}
+
+
+@dataclass(frozen=True)
+class ShownItem:
+    """A row with its URL, and the shown part of its text. ``is_due``: for review."""
+
+    item: Item
+    url: str
+    passage: Passage
+    category: str
+    is_due: bool
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        return visible(self.passage.pieces)
+
+
+def shown_item(item: Item, slug: str, terms: Sequence[WeightedTerm], today: date) -> ShownItem:
+    """Return a row with the part of its text that matches ``terms`` best, secrets masked."""
+    kind, row = item.kind.name, item.row
+    category = getattr(row, "category", "")
+    review_by = getattr(row, "review_by", None)
+    return ShownItem(
+        item,
+        history_url(slug, row.pk, row.position) if kind == "history" else reverse(PAGES[kind], args=[slug, row.pk]),
+        passage(searched_text(kind, row), terms, length=TEXT_CHARS),
+        str(CATEGORIES.get(category, category.replace("_", " ").capitalize())),
+        is_due=review_by is not None and review_by <= today,
+    )

@@ -1,0 +1,45 @@
+"""The origins of many facts at once, and facts filtered by how certain their origin is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db.models import Exists, OuterRef, Q
+
+from knowledge_app.models import FactSource
+from memoryhub.origins.explanation import BY_PERSON, CERTAINTY
+
+ORDER = FactSource.Kind.values  # the most certain first
+DEFERRED = ("entry__content", "entry__tool_calls", "history_entry__content")
+
+
+def best_sources(facts: Collection[int]) -> dict[int, FactSource]:
+    """Return the best source of each fact, by the fact's key, with its message, run and history entry. One query.
+
+    Held history entries explain nothing.
+    """
+    rows = FactSource.objects.filter(fact__in=facts, history_entry__hold=None)
+    rows = rows.select_related("entry__session", "run", "history_entry").defer(*DEFERRED)
+    found: dict[int, FactSource] = {}
+    for source in sorted(rows, key=lambda source: (ORDER.index(source.kind), source.pk)):
+        found.setdefault(source.fact_id, source)
+    return found
+
+
+def has_certainty(certainty: str) -> Q:
+    """Return the condition for facts whose origin has a certainty (``CERTAINTIES``)."""
+    by_person = Q(born__author_kind__in=BY_PERSON)
+    by_agent = Q(born__author_kind="agent") & ~_has_source(ORDER)
+    certain = by_person | by_agent | _has_source([kind for kind in ORDER if CERTAINTY[kind] == "certain"])
+    if certainty == "certain":
+        return certain
+    better = certain
+    for kind in ORDER:
+        if CERTAINTY[kind] == certainty:
+            return _has_source([kind]) & ~better
+        better |= _has_source([kind])
+    return ~better
+
+
+def _has_source(kinds: Collection[str]) -> Q:
+    return Q(Exists(FactSource.objects.filter(fact=OuterRef("pk"), kind__in=kinds, history_entry__hold=None)))
