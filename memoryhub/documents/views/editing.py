@@ -19,9 +19,10 @@ from knowledge_app.services.documents.editing import (
     save_text,
     start_document,
 )
-from knowledge_app.services.documents.origins import line_origins
 from knowledge_app.services.documents.revisions import record_reveal
+from memoryhub.documents.blame_runs import PAGE_LINES, blame_runs
 from memoryhub.documents.forms import EditForm, FactForm
+from memoryhub.documents.views.header import document_context, find_document
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize, shown_fact, shown_part
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
@@ -39,13 +40,6 @@ from sessions_app.services.access_log import seen_entries, seen_revision, seen_r
 EDITOR = Membership.Role.EDITOR
 MAX_SOURCES = 1_000  # shown per session
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
-
-
-def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> MemoryDocument:
-    workspace = get_workspace(request, slug, role=role)
-    rows = MemoryDocument.objects.select_related("head", "workspace")
-    found: MemoryDocument = get_object_or_404(rows, workspace=workspace, pk=pk)
-    return found
 
 
 def _log_read(request: HttpRequest, document: MemoryDocument) -> None:
@@ -80,7 +74,7 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     head = document.head
     start_values = {"text": head.content if head else "", "base": head.number if head else 0}
     form = EditForm(request.POST or None, initial=start_values)
-    context = {"workspace": document.workspace, "document": document, "form": form, "conflict": None}
+    context = document_context(request, document, "edit") | {"form": form, "conflict": None}
     status = 200
     if form.is_bound and form.is_valid():
         try:
@@ -148,9 +142,7 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     new = get_object_or_404(document.revisions, number=parse_int(request.GET.get("to")) or newest)
     seen = [seen_revision(document.pk, revision.number) for revision in (old, new)]
     log_page_access(request, document.workspace, "document.read", seen)
-    context = {
-        "workspace": document.workspace,
-        "document": document,
+    context = document_context(request, document, "compare") | {
         "revisions": revisions,
         "old": old,
         "new": new,
@@ -165,10 +157,19 @@ def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if _leads_back(request, document):
         return redirect("documents:document", slug, pk)
     texts = masked(document.head.content).split("\n") if document.head else []
-    lines = list(zip(line_origins(document), texts, strict=False))
+    first = min(max(1, parse_int(request.GET.get("from"), digits=9) or 1), max(1, len(texts)))
+    last = min(first + PAGE_LINES - 1, len(texts))
     _log_read(request, document)
-    context = {"workspace": document.workspace, "document": document, "lines": lines}
-    return render_page(request, "documents/blame.html", context)
+    context = document_context(request, document, "origins") | {
+        "runs": blame_runs(document, texts, first=first),
+        "first": first,
+        "last": last,
+        "count": len(texts),
+        "previous": max(1, first - PAGE_LINES) if first > 1 else None,
+        "next": last + 1 if last < len(texts) else None,
+        "next_last": min(last + PAGE_LINES, len(texts)),
+    }
+    return render_page(request, "documents/blame.html", context, fragment="blame-part")
 
 
 def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -215,9 +216,7 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     requested = request.GET.get("threshold", "")
     threshold = float(requested) if requested in THRESHOLDS else DEFAULT_THRESHOLD
     _log_read(request, document)
-    context = {
-        "workspace": document.workspace,
-        "document": document,
+    context = document_context(request, document, "facts") | {
         "found": plan_compaction(document, threshold=threshold),
         "thresholds": THRESHOLDS,
         "threshold": f"{threshold:g}",

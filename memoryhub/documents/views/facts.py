@@ -16,7 +16,7 @@ from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.documents.views.documents import delivery_context
-from memoryhub.documents.views.editing import find_document
+from memoryhub.documents.views.header import document_context, find_document
 from memoryhub.edit_responses import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.date_ranges import parse_day
@@ -25,7 +25,7 @@ from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import keyset_page, parse_ints
-from memoryhub.permissions import by_person, has_role, log_page_access
+from memoryhub.permissions import by_person, log_page_access
 from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_rows
 
@@ -47,17 +47,19 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """List the facts of a document."""
     document = find_document(request, slug, pk)
     current = _matching(document, request)
-    page = keyset_page(current.select_related("born"), order=("line", "id"), params=request.GET, size=PAGE_FACTS)
+    page = keyset_page(
+        current.select_related("born").defer("born__content", "born__raw"),
+        order=("line", "id"),
+        params=request.GET,
+        size=PAGE_FACTS,
+    )
     log_page_access(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in page.rows]))
-    context = {
-        "workspace": document.workspace,
-        "document": document,
+    context = document_context(request, document, "facts") | {
         "state": request.GET.get("state", ""),
         "page": page,
         "count": current.count(),
         "facts": [(fact, masked(shown_fact(fact.text))) for fact in page.rows],
         "actions": ACTIONS,
-        "may_edit": has_role(request.user, document.workspace, EDITOR),
         "today": timezone.localdate(),
     }
     context |= delivery_context(request, document)
