@@ -31,8 +31,7 @@ class LineOrigin:
 
 def line_origins(document: MemoryDocument) -> list[LineOrigin]:
     """Return the lines of a document's head with their origins, in order."""
-    rows = document.revisions.select_related("run__session").defer("content", "raw")
-    revisions = list(rows.order_by("-number")[:MAX_REVISIONS])[::-1]
+    revisions = _revisions(document)
     if not revisions:
         return []
     numbers = blame(_texts(document, first=revisions[0].number))
@@ -46,6 +45,18 @@ def line_origins(document: MemoryDocument) -> list[LineOrigin]:
         LineOrigin(place, line, revisions[number], entries.get(place, []))
         for place, (line, number) in enumerate(zip(last.split("\n"), numbers, strict=True), 1)
     ]
+
+
+def line_revisions(document: MemoryDocument) -> list[MemoryRevision]:
+    """Return the revision that introduced each line of a document's head, without the revisions' texts."""
+    revisions = _revisions(document)
+    return [revisions[number] for number in blame(_texts(document, first=revisions[0].number))] if revisions else []
+
+
+def _revisions(document: MemoryDocument) -> list[MemoryRevision]:
+    """Return the latest revisions without their texts, oldest first."""
+    rows = document.revisions.select_related("run__session").defer("content", "raw")
+    return list(rows.order_by("-number")[:MAX_REVISIONS])[::-1]
 
 
 def _texts(document: MemoryDocument, *, first: int) -> Iterator[str]:
