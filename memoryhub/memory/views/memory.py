@@ -103,7 +103,7 @@ def memory(request: HttpRequest, slug: str) -> HttpResponse:
 def edit_memory(request: HttpRequest, slug: str) -> HttpResponse:
     """Apply an action to the selected rows of the list, or to all that match; each edit can be undone."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    address = reverse("memory", args=[slug]) + _filters(request)[1].query_string()
+    address = _address(request, slug)
     keys: dict[str, list[int]] = {}
     try:
         keys = _selected(request, workspace)
@@ -126,7 +126,7 @@ def export_memory(request: HttpRequest, slug: str) -> HttpResponse:
             raise Invalid(_("Select at least one row."), code="nothing_chosen")
     except MemoryHubError as error:
         messages.error(request, error.message)
-        return redirect(reverse("memory", args=[slug]) + _filters(request)[1].query_string())
+        return redirect(_address(request, slug))
     return send_export(request, keys, f"memory-{slug}")
 
 
@@ -135,6 +135,11 @@ def _filters(request: HttpRequest) -> tuple[MemoryFilterForm, MemoryFilters]:
     form = MemoryFilterForm(request.GET)
     form.is_valid()
     return form, parse_filters(form.cleaned_data)
+
+
+def _address(request: HttpRequest, slug: str) -> str:
+    """Return the URL of the first page of the list with the request's filters."""
+    return reverse("memory", args=[slug]) + _filters(request)[1].query_string().removesuffix("?")
 
 
 def _selected(request: HttpRequest, workspace: Workspace) -> dict[str, list[int]]:
