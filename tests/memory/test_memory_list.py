@@ -84,7 +84,7 @@ def test_the_order_can_be_reversed(known, viewer_client):
     [
         ({"kind": "knowledge"}, ["knowledge"]),
         ({"kind": "unheard-of"}, ORDER),
-        ({"q": "team"}, ["memory"]),
+        ({"q": "leads"}, ["memory"]),
         ({"q": "tests"}, ["knowledge", "memory"]),
         ({"q": "tests night"}, ["knowledge"]),
         ({"q": "absent"}, []),
@@ -151,7 +151,8 @@ def test_only_kinds_that_the_agent_has_are_offered(workspace, viewer_client):
 
     def chips(**query) -> list[str]:
         html = page(viewer_client, **query)
-        return [" ".join(chip.split()) for chip in re.findall(r'class="chip-choice"[^>]*>.*?(\w[\w -]*) <span', html)]
+        found = re.findall(r'<a class="chip-choice"[^>]*>(?:<svg.*?</svg>)?\s*([^<]*?) <span class="count"', html)
+        return list(found)
 
     assert chips() == ["All", "Document lines", "Knowledge entries"]
     assert chips(q="Ana") == ["All", "Document lines", "Knowledge entries"]
@@ -178,7 +179,7 @@ def url_of(link: str) -> str:
     return reverse("memory", args=["atlas"]) + link.replace("&amp;", "&")
 
 
-def test_few_rows_and_many_take_the_same_queries(workspace, viewer_client):
+def test_many_rows_take_no_more_queries_than_few(workspace, viewer_client):
     def count(**query) -> int:
         cache.clear()
         with CaptureQueriesContext(connection) as queries:
@@ -189,7 +190,7 @@ def test_few_rows_and_many_take_the_same_queries(workspace, viewer_client):
     few = [count(), count(q="word")]
     fill(workspace, 60)
 
-    assert [count(), count(q="word")] == few
+    assert max(count(), count(q="word")) <= min(few)  # fewer kinds are among the newest 50
 
 
 def test_secrets_are_masked(known, viewer_client):
