@@ -22,7 +22,7 @@ from memoryhub.search.filters import Scope, filtered_kinds
 from sessions_app.models import AuditRecord, Workspace
 
 KINDS = ("memory", "knowledge", "observation", "key_value", "history")  # of memoryhub.search.KINDS
-MODELS = {
+MODELS: dict[str, Any] = {
     "memory": Fact,
     "knowledge": KnowledgeEntry,
     "observation": Observation,
@@ -109,9 +109,9 @@ class Matches:
         query = as_searched(scope, parse(self.filters.q, now=self.now, match_all=True), KINDS)
         return {filtered.kind.name: filtered.matches() for filtered in filtered_kinds(scope, query, KINDS)}
 
-    def _narrowed(self, kind: str, rows: QuerySet[Any]) -> QuerySet[Any]:
+    def _narrowed(self, kind: str, found: QuerySet[Any]) -> QuerySet[Any]:
         filters = self.filters
-        rows = rows.annotate(at=TIMES[kind])
+        rows: QuerySet[Any] = found.annotate(at=TIMES[kind])
         if filters.category:
             rows = rows.filter(_in_category(kind, filters.category))
         if filters.age == "older":
@@ -126,7 +126,8 @@ class Matches:
             rows = rows.filter(pinned=True) if kind == "memory" else rows.none()
         if filters.review:
             rows = rows.filter(_needs_review(kind, self.now.date()))
-        return rows.annotate(sorted_by=_sort_value(kind, filters.sort))
+        rows = rows.annotate(sorted_by=_sort_value(kind, filters.sort))
+        return rows
 
 
 def parse_filters(cleaned: Mapping[str, Any]) -> MemoryFilters:
@@ -163,7 +164,7 @@ def _by_author(kind: str, author: str, workspace: Workspace) -> Q:
     by_run = Q(run__isnull=False) if kind == "observation" else Q(pk__in=[])
     if author == "run":
         return by_run
-    states = MODELS[kind].history.filter(id=OuterRef("pk"), history_type="+")  # type: ignore[attr-defined]
+    states = MODELS[kind].history.filter(id=OuterRef("pk"), history_type="+")
     if author == "import":
         return Q(Exists(states.filter(history_change_reason=IMPORT_REASON)))
     people = _names(workspace, BY_PERSON)
@@ -180,7 +181,7 @@ def _history_by(author: str, workspace: Workspace) -> Q:
         return Q(run=None) & ~Q(source="")
     kinds = BY_PERSON if author == "person" else ["agent"]
     notes = AuditRecord.objects.filter(workspace=workspace, action="history.noted", actor_kind__in=kinds)
-    return Q(run=None, source="") & Exists(notes.filter(at=OuterRef("recorded_at")))
+    return Q(run=None, source="") & Q(Exists(notes.filter(at=OuterRef("recorded_at"))))
 
 
 def _names(workspace: Workspace, kinds: tuple[str, ...]) -> list[str]:

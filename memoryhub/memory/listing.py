@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -173,22 +173,20 @@ def _time(kind: str, row: Any) -> datetime:
     return at
 
 
-def _author(kind: str, row: Model) -> str | Promise:
-    """Return who added a fact or history entry, from the row itself."""
-    if isinstance(row, Fact):
-        if row.born.author_kind in ("sync", "run"):
-            return IMPORTED if row.born.author_kind == "sync" else CONSOLIDATION
-        return row.born.author_name
-    if getattr(row, "run_id", None):
+def _author(kind: str, row: Any) -> str | Promise:
+    """Return who added a fact or history entry, from the row itself; "" if it doesn't say."""
+    if kind == "memory":
+        return {"sync": IMPORTED, "run": CONSOLIDATION}.get(row.born.author_kind, row.born.author_name)
+    if kind in ("observation", "history") and row.run_id:
         return EXTRACTION if kind == "observation" else CONSOLIDATION
-    return IMPORTED if kind == "history" and getattr(row, "source", "") else ""
+    return IMPORTED if kind == "history" and row.source else ""
 
 
 def _authors(kind: str, pks: Sequence[int]) -> dict[int, str | Promise]:
     """Return who added rows that keep their states, by primary key, from their first state."""
     if kind in ("memory", "history"):
         return {}
-    states = MODELS[kind].history.filter(id__in=pks, history_type="+")  # type: ignore[attr-defined]
+    states = MODELS[kind].history.filter(id__in=pks, history_type="+")
     found: dict[int, str | Promise] = {}
     for pk, reason in states.values_list("id", "history_change_reason"):
         name = (reason or "").rpartition(": ")[0]

@@ -100,7 +100,7 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     elif form.is_bound:
         status = 422
     _log_read(request, document)
-    text = context["form"]["text"].value() or ""  # type: ignore[index]
+    text = context["form"]["text"].value() or ""
     if not form.is_bound and head is not None and has_secrets(head.content):
         record_reveal(by_person(request), document, head)
     context["preview"] = render_markdown(str(text))
