@@ -176,7 +176,8 @@ def _time(kind: str, row: Any) -> datetime:
 def _author(kind: str, row: Any) -> str | Promise:
     """Return who added a fact or history entry, from the row itself; "" if it doesn't say."""
     if kind == "memory":
-        return {"sync": IMPORTED, "run": CONSOLIDATION}.get(row.born.author_kind, row.born.author_name)
+        name: str | Promise = {"sync": IMPORTED, "run": CONSOLIDATION}.get(row.born.author_kind, row.born.author_name)
+        return name
     if kind in ("observation", "history") and row.run_id:
         return EXTRACTION if kind == "observation" else CONSOLIDATION
     return IMPORTED if kind == "history" and row.source else ""
