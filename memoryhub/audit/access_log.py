@@ -62,6 +62,10 @@ ACTIONS = {  # label, and text with the number of rows
         _("Read rows in the graph"),
         ngettext_lazy("read %(rows)s row in the graph", "read %(rows)s rows in the graph", "count"),
     ),
+    "memory.read": (
+        _("Read memory"),
+        ngettext_lazy("read %(rows)s row of the memory", "read %(rows)s rows of the memory", "count"),
+    ),
     "facts.read": (
         _("Read memory lines"),
         ngettext_lazy("read %(rows)s memory line", "read %(rows)s memory lines", "count"),
