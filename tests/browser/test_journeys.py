@@ -83,7 +83,7 @@ def test_every_page_is_reachable_by_keyboard(page: Page, agent: Path):
     import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/")
     page.keyboard.press("g")
-    page.keyboard.press("s")
+    page.keyboard.press("c")
     page.wait_for_url("**/sessions/")
     page.keyboard.press("j")
     expect(page.locator("[data-row] a").first).to_be_focused()

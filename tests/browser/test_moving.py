@@ -80,16 +80,16 @@ def test_shortcuts_are_ignored_while_typing_and_can_be_turned_off(
 def test_go_shortcuts_work_with_any_keyboard_layout(page: Page, workspace: Workspace):
     page.goto("/w/atlas/")
     page.keyboard.press("?")
-    expect(page.locator("#shortcuts")).to_contain_text("Go to: Observations")
+    expect(page.locator("#shortcuts")).to_contain_text("Go to: Insights")
     page.keyboard.press("Escape")
     page.keyboard.press("g")
-    page.keyboard.press("b")
-    page.wait_for_url("**/w/atlas/observations/")
+    page.keyboard.press("n")
+    page.wait_for_url("**/w/atlas/statistics/")
 
-    for key, code in (("ע", "KeyG"), ("ו", "KeyU")):
+    for key, code in (("ע", "KeyG"), ("ב", "KeyC")):
         event = {"key": key, "code": code, "bubbles": True}
         page.evaluate("event => document.body.dispatchEvent(new KeyboardEvent('keydown', event))", event)
-    page.wait_for_url("**/w/atlas/runs/")
+    page.wait_for_url("**/w/atlas/sessions/")
 
 
 def test_the_focus_survives_a_swap(page: Page, workspace: Workspace):
