@@ -8,6 +8,7 @@ from memoryhub.dashboard.views.errors import not_found
 
 PAGES = [
     "dashboard",
+    "inbox",
     "accounts",
     "conversations",
     "memory",

@@ -2,7 +2,6 @@ from django.urls import path
 
 from memoryhub.dashboard.views import (
     design,
-    dismissals,
     home,
     hub_settings,
     live,
@@ -16,8 +15,6 @@ urlpatterns = [
     path("health/", home.health, name="health"),
     path("new/", workspace_settings.new_workspace, name="new-workspace"),
     path("demo/", home.open_demo, name="demo"),
-    path("dismiss/", dismissals.dismiss, name="dismiss"),
-    path("dismiss/undo/", dismissals.undo_dismissal, name="undo-dismissal"),
     path("settings/", hub_settings.hub_settings, name="hub-settings"),
     path("palette/", palette.palette, name="palette"),
     path("changes/", live.changes, name="hub-changes"),

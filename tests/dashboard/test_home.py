@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Concern
 from memoryhub.backups.create import hub_version
-from memoryhub.dashboard.attention_rows import SHOWN_ROWS as SHOWN_ITEMS
+from memoryhub.inbox.attention_rows import SHOWN_ROWS as SHOWN_ITEMS
 from memoryhub.models import AccessRecord, ApiToken, Job
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
 from tests.hub import add, open_at, turn

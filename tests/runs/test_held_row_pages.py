@@ -16,9 +16,9 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, plan_merges, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
-from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.scope import whole_scope
 from memoryhub.hygiene.rows import read_batches
+from memoryhub.inbox.attention import attention_items
+from memoryhub.inbox.scope import whole_scope
 from memoryhub.lib.content_check.shape import EXPLANATIONS
 from memoryhub.origins.explanation import explain
 from sessions_app.services.audit import By

@@ -6,8 +6,8 @@ from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.editing import save_text
-from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.scope import whole_scope
+from memoryhub.inbox.attention import attention_items
+from memoryhub.inbox.scope import whole_scope
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import SyncState, Workspace
 from sessions_app.services.audit import By

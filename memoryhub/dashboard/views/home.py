@@ -9,12 +9,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.attention_rows import attention_context
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.navigation import count_parts
-from memoryhub.dashboard.scope import role_scope
 from memoryhub.demo.workspaces import prepare_demo
+from memoryhub.inbox.attention import attention_items
+from memoryhub.inbox.attention_rows import attention_context
+from memoryhub.inbox.scope import role_scope
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.permissions import is_hub_operator, require_hub_operator, visible_workspaces

@@ -8,11 +8,11 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.attention_rows import attention_context
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.recent_changes import last_visit, latest_changes
-from memoryhub.dashboard.scope import role_scope
+from memoryhub.inbox.attention import attention_items
+from memoryhub.inbox.attention_rows import attention_context
+from memoryhub.inbox.scope import role_scope
 from memoryhub.insights.charts import Insights
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import masked

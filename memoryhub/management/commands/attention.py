@@ -5,10 +5,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.attention_items import attention_item_json
-from memoryhub.dashboard.scope import whole_scope
 from memoryhub.find_by_name import find_workspace
+from memoryhub.inbox.attention import attention_items
+from memoryhub.inbox.attention_items import attention_item_json
+from memoryhub.inbox.scope import whole_scope
 from memoryhub.management.json_command import JsonCommand
 
 MARKS = {"problem": "!", "warning": "?", "info": " "}

@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from knowledge_app.models import Concern, HeldChange, HeldRow
 from knowledge_app.services.documents.delivery import undelivered_documents
 from knowledge_app.services.documents.pending_writes import blocking
-from memoryhub.dashboard.attention_items import (
+from memoryhub.inbox.attention_items import (
     MAX_ITEMS,
     ORDER,
     RECENT,
@@ -27,8 +27,8 @@ from memoryhub.dashboard.attention_items import (
     attention_item,
     grouped,
 )
-from memoryhub.dashboard.failures import failed_deliveries, failed_jobs, first_imports, latest_imports
-from memoryhub.dashboard.scope import RoleScope
+from memoryhub.inbox.failures import failed_deliveries, failed_jobs, first_imports, latest_imports
+from memoryhub.inbox.scope import RoleScope
 from memoryhub.jobs.queue import LIVE
 from memoryhub.models import Job
 from sessions_app.models import AuditRecord, Run, Session, Workspace

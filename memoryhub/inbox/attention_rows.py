@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import ngettext_lazy
 
-from memoryhub.dashboard.attention_items import AttentionItem
+from memoryhub.inbox.attention_items import AttentionItem
 
 SHOWN_ROWS = 8
 MIN_GROUP = 3

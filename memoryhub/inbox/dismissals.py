@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memoryhub.dashboard.scope import RoleScope
+from memoryhub.inbox.scope import RoleScope
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import NotFound
 from memoryhub.models import Job

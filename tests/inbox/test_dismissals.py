@@ -5,12 +5,12 @@ import json
 import pytest
 from django.utils import timezone
 
-from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.scope import whole_scope
+from memoryhub.inbox.attention import attention_items
+from memoryhub.inbox.scope import whole_scope
 from memoryhub.models import Job
 from sessions_app.models import AuditRecord, ImportReport, Workspace
-from tests.dashboard.test_attention import end_job, hold, imported, over_limit
 from tests.hub import run_jobs
+from tests.inbox.test_attention import end_job, hold, imported, over_limit
 
 pytestmark = pytest.mark.django_db
 

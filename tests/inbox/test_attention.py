@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from knowledge_app.models import Concern, HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import SYNC
-from memoryhub.dashboard.attention import attention_items
-from memoryhub.dashboard.attention_items import AttentionItem
-from memoryhub.dashboard.scope import role_scope, whole_scope
+from memoryhub.inbox.attention import attention_items
+from memoryhub.inbox.attention_items import AttentionItem
+from memoryhub.inbox.scope import role_scope, whole_scope
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import uploads
 from sessions_app.models import (

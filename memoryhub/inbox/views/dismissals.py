@@ -8,8 +8,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.dashboard.dismissals import set_dismissed
-from memoryhub.dashboard.scope import role_scope
+from memoryhub.inbox.dismissals import set_dismissed
+from memoryhub.inbox.scope import role_scope
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import by_person

@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memoryhub.dashboard.attention_items import MAX_ITEMS, RECENT, AttentionItem
+from memoryhub.inbox.attention_items import MAX_ITEMS, RECENT, AttentionItem
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, uploads
 from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
