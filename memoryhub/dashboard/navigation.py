@@ -26,6 +26,7 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.held_rows import LINKS
 from memoryhub.backups.create import hub_version
+from memoryhub.inbox.queue import count_waiting
 from memoryhub.jobs.listing import live_count
 from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
@@ -61,8 +62,9 @@ SECTIONS = (
         "inbox",
         "i",
         (
-            Tab(gettext_noop("To review"), "review", "inbox"),
+            Tab(gettext_noop("Queue"), "inbox", "inbox"),
             Tab(gettext_noop("Findings"), "hygiene", "hygiene"),
+            Tab(gettext_noop("Decided"), "decided-changes", "inbox"),
         ),
     ),
     Section(
@@ -156,7 +158,9 @@ TAB_OF = {  # subpages
     "documents:blame": "memory",
     "documents:facts": "memory",
     "documents:fact": "memory",
-    "held-change": "review",
+    "held-change": "inbox",
+    "accept-safe": "inbox",
+    "review": "inbox",
     "knowledge:new-key-value": "knowledge:key-values",
     "knowledge:new-observation": "knowledge:observations",
     "knowledge:offered": "knowledge:observations",
@@ -229,7 +233,8 @@ def _live(request: HttpRequest, current: Workspace | None) -> dict[str, Any]:
 
 def _sections(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
     """Return the workspace's sections, and the tabs of the page's section if the page is one of them."""
-    counts = count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk]
+    own = Workspace.objects.filter(pk=workspace.pk)
+    counts, waiting = count_parts(own)[workspace.pk], count_waiting(own)
     here = _current_page(request)
     page = TAB_OF.get(here, here)
     is_operator = has_role(request.user, workspace, Membership.Role.OPERATOR)
@@ -244,7 +249,7 @@ def _sections(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
                 "icon": section.icon,
                 "key": section.key,
                 "current": page in names,
-                "waiting": counts["waiting_total"] if section is SECTIONS[0] else 0,
+                "waiting": waiting if section is SECTIONS[0] else 0,
             }
         )
         if here in names and len(names) > 1:
@@ -295,7 +300,7 @@ def _current_page(request: HttpRequest) -> str:
 def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
     """Count the rows of each part, in one query: by workspace primary key, then by part.
 
-    ``held_total`` counts held changes and held rows, ``waiting_total`` these and open findings.
+    ``held_total`` counts held changes and held rows.
 
     Written in SQL, because every page runs it and Django takes longer to build eleven subqueries than to run them.
     """
@@ -303,7 +308,6 @@ def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
     found = {pk: dict(zip(COUNTED, counts, strict=True)) for pk, *counts in rows}
     for counts in found.values():
         counts["held_total"] += counts["held_row_total"]
-        counts["waiting_total"] = counts["held_total"] + counts["concern_total"]
     return found
 
 

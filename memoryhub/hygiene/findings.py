@@ -77,16 +77,17 @@ def _day(day: date) -> str:
     return f"{day.day} {day:%b} {day.year}"
 
 
-def find_in_pairs(rows: Sequence[Row]) -> tuple[list[Finding], bool]:
+def find_in_pairs(rows: Sequence[Row], *, has_mirror: bool = False) -> tuple[list[Finding], bool]:
     """Return duplicates and contradictions between rows, and whether the comparison was cut short.
 
     The first row of a duplicate is the one to keep: pinned facts first, then in the order of ``rows``.
+    ``has_mirror``: the agent stores each fact as a knowledge entry, too, which makes no duplicate.
     """
     rows = sorted(rows, key=lambda row: not row.is_pinned)
     alike = compare_texts([row.text for row in rows], threshold=DEFAULT_THRESHOLD)
     found = [
         _pair(Kind.DUPLICATE, rows[keep], rows[other], _duplicate_text(rows[keep], rows[other]))
-        for keep, other in _duplicates(alike)
+        for keep, other in _duplicates(alike, rows, has_mirror=has_mirror)
     ]
     found += [
         _pair(Kind.CONTRADICTION, rows[one], rows[other], _contradiction_text(rows[one], rows[other]))
@@ -95,9 +96,12 @@ def find_in_pairs(rows: Sequence[Row]) -> tuple[list[Finding], bool]:
     return found, alike.is_cut
 
 
-def _duplicates(alike: SimilarityResult) -> Iterator[tuple[int, int]]:
+def _duplicates(alike: SimilarityResult, rows: Sequence[Row], *, has_mirror: bool) -> Iterator[tuple[int, int]]:
     for keep, others, _ in alike.groups:
-        yield from ((keep, other) for other in others)
+        group = [keep, *others]
+        facts = [index for index in group if rows[index].table == FACTS]
+        parts = [facts, [index for index in group if index not in facts]] if has_mirror else [group]
+        yield from ((part[0], other) for part in parts for other in part[1:])
 
 
 def _duplicate_text(keep: Row, other: Row) -> str:

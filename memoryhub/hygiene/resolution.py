@@ -11,16 +11,19 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext
 
-from knowledge_app.models import Concern, Fact, MemoryDocument
-from knowledge_app.services.documents.editing import bring_back, curate_facts, remove_facts
+from knowledge_app.models import Concern, Fact, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services.documents.editing import bring_back, curate_facts, edit_fact, remove_facts
+from knowledge_app.services.rows.knowledge import clean_content, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
+from memoryhub.hygiene.clusters import concerns_of_cluster
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
-from memoryhub.lib.errors import Invalid, LimitExceeded, Refused
+from memoryhub.lib.errors import Invalid, LimitExceeded, NotFound, Refused
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
 
@@ -37,6 +40,11 @@ def dismiss(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Dismiss open concerns; scans don't raise them again. Raises Invalid, LimitExceeded."""
     concerns = _chosen(workspace, pks, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, by)
+
+
+def dismiss_cluster(workspace: Workspace, concern: Concern, *, by: By) -> Run:
+    """Dismiss all concerns of a cluster of duplicates. Raises Invalid, LimitExceeded."""
+    return dismiss(workspace, [one.pk for one in concerns_of_cluster(concern)], by=by)
 
 
 def reopen(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
@@ -68,25 +76,77 @@ def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> 
     Raises Invalid, LimitExceeded.
     """
     concerns = [concern for concern in _chosen(workspace, pks) if concern.kind in PAIRS]
-    merged: defaultdict[Place, list[int]] = defaultdict(list)
-    gone: set[Place] = set()
+    pairs: dict[Place, tuple[Place, bool]] = {}
     for concern in concerns:
         sides = [(concern.table, concern.object_id), (concern.other_table, concern.other_id or 0)]
         stays, goes = reversed(sides) if other else sides
-        if goes in gone or stays in gone:
+        if goes in pairs or stays in pairs:
             continue
-        gone.add(goes)
-        if concern.kind == Kind.DUPLICATE and stays[0] == goes[0] and stays[0] in MERGED:
-            merged[stays].append(goes[1])
+        pairs[goes] = (stays, concern.kind == Kind.DUPLICATE)
     if not concerns:
         raise Invalid(gettext("Choose at least one pair."), code="nothing_chosen")
-    rest = gone - {(stays[0], pk) for stays, pks_ in merged.items() for pk in pks_}
+    along = _withdraw_pairs(workspace, pairs, by)
+    return _resolve(workspace, _about(workspace, pairs), along | {"words": f"{_rows(pairs)} withdrawn"}, by)
+
+
+def keep_in_cluster(workspace: Workspace, pks: Collection[int], *, stays: Place, by: By) -> Run:
+    """Keep one row of the cluster of these concerns and withdraw the others. Raises as ``keep_one``."""
+    return keep_one(workspace, _chosen(workspace, pks)[0], stays=stays, text="", by=by)
+
+
+def keep_one(workspace: Workspace, concern: Concern, *, stays: Place, text: str, by: By) -> Run:
+    """Keep one row of a cluster of duplicates with this text ("" for its own) and withdraw the others.
+
+    Raises Invalid, LimitExceeded, KnowledgeExists, NotFound.
+    """
+    concerns = _chosen(workspace, [one.pk for one in concerns_of_cluster(concern)])
+    places = {(one.table, one.object_id) for one in concerns}
+    places |= {(one.other_table, one.other_id) for one in concerns if one.other_id is not None}
+    if stays not in places:
+        raise Invalid(gettext("Choose the row to keep."), code="nothing_chosen")
+    pairs = dict.fromkeys(sorted(places - {stays}), (stays, True))
+    with transaction.atomic():
+        along = _withdraw_pairs(workspace, pairs, by)
+        for name, values in (_reword(workspace, stays, text, by) if text.strip() else {}).items():
+            along[name] = [*along.get(name, []), *values]
+        return _resolve(workspace, _about(workspace, pairs), along | {"words": f"{_rows(pairs)} withdrawn"}, by)
+
+
+def _reword(workspace: Workspace, place: Place, text: str, by: By) -> dict[str, list[Any]]:
+    """Change the text of a row; return the data for undo."""
+    table, pk = place
+    if table == FACTS:
+        fact = Fact.objects.filter(workspace=workspace, pk=pk, died=None).first()
+        if fact is None:
+            raise NotFound(gettext("This fact has been removed in the meantime."), code="no_such_fact")
+        new = " ".join(text.split())
+        if new == fact.text:
+            return {}
+        edited = edit_fact(fact, text=new, category=fact.category, section=fact.section, by=by)
+        return {"texts": [[edited.pk, fact.text, new]]}
+    if table == KNOWLEDGE:
+        entry = KnowledgeEntry.objects.get(workspace=workspace, pk=pk)
+        return {} if entry.content == text.strip() else {"runs": [save_entry(entry, {"content": text}, by=by).pk]}
+    row = Observation.objects.get(workspace=workspace, pk=pk)
+    if row.content == text.strip():
+        return {}
+    values = {"content": clean_content(text)}
+    return {"runs": [edit_rows(workspace, table, "assign", [pk], values=values, by=by).pk]}
+
+
+def _withdraw_pairs(workspace: Workspace, pairs: dict[Place, tuple[Place, bool]], by: By) -> dict[str, Any]:
+    """Withdraw rows that others replace. ``pairs``: by row, its replacement and whether to merge it into that."""
+    merged: defaultdict[Place, list[int]] = defaultdict(list)
+    for goes, (stays, is_duplicate) in pairs.items():
+        if is_duplicate and stays[0] == goes[0] and stays[0] in MERGED:
+            merged[stays].append(goes[1])
+    rest = set(pairs) - {(stays[0], pk) for stays, pks in merged.items() for pk in pks}
     along = _withdraw_rows(workspace, rest, by)
     for table in MERGED:
         groups = [[pk, *others] for (of, pk), others in merged.items() if of == table]
         if groups:
             along["runs"].append(edit_rows(workspace, table, "merge", groups, by=by).pk)
-    return _resolve(workspace, _about(workspace, gone), along | {"words": f"{_rows(gone)} withdrawn"}, by)
+    return along
 
 
 def verify(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
@@ -228,7 +288,8 @@ def undo_resolution(run: Run, *, by: By) -> Run:
     if not along:
         return undoing
     others = Run.objects.filter(workspace=run.workspace_id, pk__in=along.get("runs", []), status=Run.Status.DONE)
-    runs = [undo_edit(other, by=by).pk for other in others.order_by("id")]
+    runs = [undo_edit(other, by=by).pk for other in others.order_by("-id")]
+    _restore_texts(run, along.get("texts", []), by)
     facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=along.get("facts", []), died__isnull=False)
     for fact in facts.order_by("document", "line", "id"):
         revision = bring_back(fact, by=by)
@@ -237,6 +298,14 @@ def undo_resolution(run: Run, *, by: By) -> Run:
     undoing.options = undoing.options | {"along": {"runs": runs}}
     Run.objects.filter(pk=undoing.pk).update(options=undoing.options)
     return undoing
+
+
+def _restore_texts(run: Run, texts: Sequence[Sequence[Any]], by: By) -> None:
+    """Restore the texts of facts that haven't changed since the action."""
+    for pk, before, after in texts:
+        fact = Fact.objects.filter(workspace=run.workspace_id, pk=pk, died=None, text=after).first()
+        if fact is not None:
+            edit_fact(fact, text=before, category=fact.category, section=fact.section, by=by)
 
 
 def _repoint(fact: Fact, heir: Fact | None) -> None:

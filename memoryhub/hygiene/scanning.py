@@ -77,7 +77,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
             row_count += len(rows) if table != ENTRIES else 0
             renew_lease(run, stage=gettext_noop("reading"), steps_done=done, steps_total=max(total, done))
     renew_lease(run, stage=gettext_noop("comparing"), steps_done=done, steps_total=max(total, done))
-    pairs, is_cut = find_in_pairs(compared)
+    pairs, is_cut = find_in_pairs(compared, has_mirror=workspace.layout == Workspace.Layout.GRIP)
     kept.add(pairs)
     is_cut = is_cut or len(compared) >= MAX_COMPARED
     renew_lease(run, stage=gettext_noop("writing"), steps_done=done, steps_total=max(total, done))

@@ -11,6 +11,7 @@ urlpatterns = [
     path("w/<slug:slug>/hygiene/withdraw/", views.withdraw, name="withdraw-concerns"),
     path("w/<slug:slug>/hygiene/keep-first/", views.keep_first, name="keep-first"),
     path("w/<slug:slug>/hygiene/keep-other/", views.keep_other, name="keep-other"),
+    path("w/<slug:slug>/hygiene/keep/", views.keep_one, name="keep-one"),
     path("w/<slug:slug>/hygiene/verify/", views.verify, name="verify-concerns"),
     path("w/<slug:slug>/hygiene/review-by/", views.review_by, name="review-concerns"),
 ]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -22,11 +19,10 @@ from django_htmx.http import HttpResponseClientRefresh
 from knowledge_app.models import Concern, HygieneScore
 from memoryhub.edit_responses import after_edit
 from memoryhub.hygiene import resolution
+from memoryhub.hygiene.clusters import one_per_cluster, sides_of_concerns, whole_clusters
 from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
-from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
 from memoryhub.hygiene.scanning import live_scan, request_scan
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
-from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -36,35 +32,16 @@ from sessions_app.models import Run, Workspace
 
 SHOWN_SCORES = 365
 PAGE_CONCERNS = 25
-PLACES = {
-    "knowledge": "knowledge:knowledge-entry",
-    "observations": "knowledge:observation",
-    "key_values": "knowledge:key-value",
-    "cached": "knowledge:cached-response",
-    "entries": "sessions:entry",
-}
-
-
-@dataclass(frozen=True)
-class Side:
-    """A row of a concern: its kind, its text with secrets masked, and its URL."""
-
-    word: str
-    text: str
-    url: str
-    made_at: datetime | None
-    is_living: bool
-    forget_url: str = ""
 
 
 def desk(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     kind, is_dismissed = _filters(request)
-    counts = count_open(workspace)
+    counts = _counts(workspace)
     scores = list(
         HygieneScore.objects.filter(workspace=workspace).select_related("run").order_by("-id")[:SHOWN_SCORES]
     )
-    concerns = _matching(workspace, request)
+    concerns = one_per_cluster(_matching(workspace, request))
     page = keyset_page(concerns, order=("-id",), params=request.GET, size=PAGE_CONCERNS)
     may_forget = has_role(request.user, workspace, OPERATOR)
     latest = scores[0] if scores else None
@@ -87,7 +64,7 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "count": concerns.count(),
         "actions": _actions(slug, kind, is_dismissed=is_dismissed),
-        "rows": _shown(workspace, page.rows, may_forget=may_forget),
+        "rows": sides_of_concerns(workspace, page.rows, may_forget=may_forget),
         "may_edit": has_role(request.user, workspace, EDITOR),
         "scan": live_scan(workspace),
         "stopped": _stopped(workspace),
@@ -97,7 +74,14 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _score_chart(scores: Sequence[HygieneScore]) -> TimeChart:
     days = {timezone.localdate(score.at): score.score for score in reversed(scores)}
-    return time_chart(gettext("Hygiene score over time"), [Series("score", gettext("Score"), days)], how=LAST)
+    return time_chart(gettext("Health over time"), [Series("score", gettext("Score"), days)], how=LAST)
+
+
+def _counts(workspace: Workspace) -> dict[str, int]:
+    """Return the number of open concerns of each kind; duplicates count as clusters."""
+    clusters = one_per_cluster(Concern.objects.filter(workspace=workspace, status=Concern.Status.OPEN))
+    duplicates = clusters.filter(kind=Concern.Kind.DUPLICATE).count()
+    return count_open(workspace) | {Concern.Kind.DUPLICATE.value: duplicates}
 
 
 def _filters(request: HttpRequest) -> tuple[str, bool]:
@@ -123,7 +107,7 @@ def _actions(slug: str, kind: str, *, is_dismissed: bool) -> list[Action]:
         return [Action("reopen", gettext_lazy("Reopen"), url=address("reopen-concerns"))]
     found = [Action("dismiss", gettext_lazy("Dismiss"), url=address("dismiss-concerns"))]
     if kind == "duplicate":
-        found.append(Action("keep", gettext_lazy("Keep the first of each"), url=address("keep-first")))
+        found.append(Action("keep", gettext_lazy("Keep the first, withdraw the others"), url=address("keep-first")))
     if kind == "stale":
         label = gettext_lazy("Date")
         found.append(Action("verify", gettext_lazy("Still true"), url=address("verify-concerns")))
@@ -154,43 +138,6 @@ def _stopped(workspace: Workspace) -> Run | None:
     return last if last and last.status in (Run.Status.PARKED, Run.Status.FAILED) else None
 
 
-def _shown(
-    workspace: Workspace, concerns: Sequence[Concern], *, may_forget: bool
-) -> list[tuple[Concern, list[Side]]]:
-    """Return concerns with their rows. One query per table."""
-    pks_by_table: defaultdict[str, set[int]] = defaultdict(set)
-    for concern in concerns:
-        pks_by_table[concern.table].add(concern.object_id)
-        if concern.other_id is not None:
-            pks_by_table[concern.other_table].add(concern.other_id)
-    found = {table: rows_at(workspace, table, pks) for table, pks in pks_by_table.items()}
-    shown = []
-    for concern in concerns:
-        places = [(concern.table, concern.object_id), (concern.other_table, concern.other_id or 0)]
-        rows = [found.get(table, {}).get(pk) for table, pk in places if table]
-        shown.append((concern, [_side(workspace, concern, row, may_forget=may_forget) for row in rows if row]))
-    return shown
-
-
-def _side(workspace: Workspace, concern: Concern, row: Row, *, may_forget: bool) -> Side:
-    forget = _forget_url(workspace, concern) if may_forget else ""
-    text = show_invisible(shown_text(row, concern.kind))
-    return Side(WORDS[row.table], text, _place(workspace, row), row.made_at, row.is_living, forget)
-
-
-def _place(workspace: Workspace, row: Row) -> str:
-    if row.table == "facts":
-        page = "documents:facts" if row.is_living else "documents:document"
-        return f"{reverse(page, args=[workspace.slug, row.parent])}{f'#fact-{row.pk}' if row.is_living else ''}"
-    return reverse(PLACES[row.table], args=[workspace.slug, row.pk])
-
-
-def _forget_url(workspace: Workspace, concern: Concern) -> str:
-    """Return the URL of the forget page, without the secret: URLs are logged."""
-    is_for_it = concern.kind in (Concern.Kind.SECRET, Concern.Kind.PERSONAL)
-    return reverse("forget", args=[workspace.slug]) if is_for_it else ""
-
-
 def progress(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the progress of a scan; reload the page when it ends."""
     workspace = get_workspace(request, slug)
@@ -213,8 +160,9 @@ def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: 
     workspace = get_workspace(request, slug, role=EDITOR)
     only = parse_int(request.POST.get("only"))
     try:
-        chosen = selected_keys(request, _matching(workspace, request)) if only is None else [only]
-        run = action(workspace, chosen, by=by_person(request), **values)
+        shown = one_per_cluster(_matching(workspace, request))
+        chosen = selected_keys(request, shown) if only is None else [only]
+        run = action(workspace, whole_clusters(workspace, chosen), by=by_person(request), **values)
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
@@ -250,6 +198,13 @@ def keep_first(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def keep_other(request: HttpRequest, slug: str) -> HttpResponse:
     return _act(request, slug, resolution.keep, other=True)
+
+
+@require_POST
+def keep_one(request: HttpRequest, slug: str) -> HttpResponse:
+    """Keep the row ``stays`` of a cluster of duplicates and withdraw the others."""
+    table, _, pk = request.GET.get("stays", "").rpartition("-")
+    return _act(request, slug, resolution.keep_in_cluster, stays=(table, parse_int(pk) or 0))
 
 
 @require_POST

@@ -6,40 +6,34 @@ Each finder runs one or two queries, grouped by workspace. Nothing is stored.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Count, Max, Min, QuerySet
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from knowledge_app.models import Concern, HeldChange, HeldRow
-from knowledge_app.services.documents.delivery import undelivered_documents
-from knowledge_app.services.documents.pending_writes import blocking
-from memoryhub.inbox.attention_items import (
-    MAX_ITEMS,
-    ORDER,
-    RECENT,
-    AttentionItem,
-    Finder,
-    attention_item,
-    grouped,
-)
+from knowledge_app.models import Concern
+from memoryhub.inbox.attention_items import MAX_ITEMS, ORDER, AttentionItem, Finder, attention_item, grouped
 from memoryhub.inbox.failures import failed_deliveries, failed_jobs, first_imports, latest_imports
 from memoryhub.inbox.scope import RoleScope
-from memoryhub.jobs.queue import LIVE
-from memoryhub.models import Job
-from sessions_app.models import AuditRecord, Run, Session, Workspace
-from sessions_app.models.runs import UNSETTLED_STATUSES
+from memoryhub.inbox.sources import (
+    CLUSTER,
+    IS_CONFLICT,
+    findings,
+    folders,
+    held_changes,
+    held_rows,
+    late_runs,
+    over_budget,
+    stopped_runs,
+    undelivered,
+)
+from sessions_app.models import Run, Workspace
 
-LAGS_AFTER = timedelta(minutes=10)  # a followed folder is checked every half minute
-DELIVERED_WITHIN = timedelta(minutes=1)
-WAITS_AFTER = timedelta(minutes=30)
-GROWN_BEFORE = timedelta(hours=1)  # sessions that were over their limits before then were skipped
 SMALLER = (Concern.Kind.CONTRADICTION, Concern.Kind.PERSONAL, Concern.Kind.DUPLICATE, Concern.Kind.STALE)
-STOPPED = (Run.Status.PARKED, Run.Status.HELD, Run.Status.FAILED)
 FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "unwritten")
 
 
@@ -56,17 +50,20 @@ def attention_items(scope: RoleScope, *, now: datetime) -> list[AttentionItem]:
     return sorted(found, key=lambda item: (ORDER.index(item.kind), item.since or now, item.name, item.pk))
 
 
+def _inbox_url(slug: str, kind: str) -> str:
+    return f"{reverse('inbox', args=[slug])}?kind={kind}"
+
+
 def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
     """Find held changes. Conflicts with the agent's files are separate items, since they block writing."""
-    is_conflict = Q(pk__in=blocking().values("pk"))
-    pending = HeldChange.objects.filter(workspace__in=workspaces.values("pk"), status=HeldChange.Status.PENDING)
+    pending = held_changes(workspaces)
     found = []
-    for kind, rows in (("conflict", pending.filter(is_conflict)), ("held", pending.exclude(is_conflict))):
+    for kind, rows in (("conflict", pending.filter(IS_CONFLICT)), ("held", pending.exclude(IS_CONFLICT))):
         figures = {"first": Min("pk"), "since": Min("created_at"), "document": Min("document__name")}
         for row in grouped(rows, **figures):
             count, slug = row["n"], row["workspace__slug"]
             one = reverse("held-change", args=[slug, row["first"]])
-            url = one if count == 1 else reverse("review", args=[slug])
+            url = one if count == 1 else _inbox_url(slug, "conflict" if kind == "conflict" else "change")
             text = _held_text(kind, count, row["document"])
             found.append(attention_item(kind, row, text, url, count=count, since=row["since"]))
     return found
@@ -92,15 +89,14 @@ def _held_text(kind: str, count: int, document: str) -> str:
 
 def _held_rows(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
     """Find rows of agents that the content check flagged."""
-    rows = HeldRow.objects.filter(workspace__in=workspaces.values("pk")).waiting()
     found = []
-    for row in grouped(rows, since=Min("created_at")):
+    for row in grouped(held_rows(workspaces), since=Min("created_at")):
         text = ngettext(
             "%(count)d addition of an agent was flagged and awaits review.",
             "%(count)d additions of agents were flagged and await review.",
             row["n"],
         )
-        url = f"{reverse('review', args=[row['workspace__slug']])}#flagged"
+        url = _inbox_url(row["workspace__slug"], "addition")
         text = text % {"count": row["n"]}
         found.append(attention_item("flagged", row, text, url, count=row["n"], since=row["since"]))
     return found
@@ -108,12 +104,8 @@ def _held_rows(workspaces: QuerySet[Workspace], _now: datetime) -> list[Attentio
 
 def _undelivered(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Return documents whose text the agent doesn't have yet, unless two-way sync is about to write it."""
-    is_late = Q(head__created_at__lt=now - DELIVERED_WITHIN)
-    is_off = Q(workspace__is_followed=False) | Q(workspace__write_back=False)
-    rows = undelivered_documents(workspaces).filter(is_late | is_off, workspace__unavailable_since=None)
-    rows = rows.filter(Q(workspace__sync_state=None) | Q(workspace__sync_state__unwritten={}))
     found = []
-    for row in grouped(rows.select_related(None), since=Min("head__created_at"), document=Min("name")):
+    for row in grouped(undelivered(workspaces, now), since=Min("head__created_at"), document=Min("name")):
         several = ngettext(
             "The agent still reads the old text of %(count)d document.",
             "The agent still reads the old text of %(count)d documents.",
@@ -128,33 +120,21 @@ def _undelivered(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
 
 def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Find parked runs, runs that wait for approval, and recently failed runs without a later one or a dismissal."""
-    later = Run.objects.filter(kind=OuterRef("kind"), pk__gt=OuterRef("pk"))
-    is_followed = Exists(
-        later.filter(session=OuterRef("session"))
-    )  # separate from the next, so that each uses its index
-    is_followed_by_own = Exists(later.filter(session=None, workspace=OuterRef("workspace")))
-    audited = AuditRecord.objects.filter(object_kind="run", object_id=Cast(OuterRef("pk"), CharField()))
-    is_dismissed = Exists(audited.filter(action="run.dismissed"))
-    in_inbox = HeldChange.objects.filter(run=OuterRef("pk"), status=HeldChange.Status.PENDING)
-    waits = Q(status=Run.Status.PARKED) | Q(status=Run.Status.HELD) & Q(~Exists(in_inbox))
-    is_resolved = Q(is_dismissed) | Q(is_followed) | Q(session=None) & Q(is_followed_by_own)
-    failed = Q(status=Run.Status.FAILED, finished_at__gte=now - RECENT) & ~is_resolved  # cheap conditions first
-    rows = Run.objects.filter(status__in=STOPPED, workspace__in=workspaces.values("pk")).filter(waits | failed)
     since = Min(Coalesce("finished_at", "created_at"))
     found = []
-    for row in grouped(rows, "status", first=Min("pk"), since=since, kind=Min("kind")):
+    for row in grouped(stopped_runs(workspaces, now), "status", first=Min("pk"), since=since, kind=Min("kind")):
         count, slug, status = row["n"], row["workspace__slug"], row["status"]
         state = "failed" if status == Run.Status.FAILED else "waiting"
         several = f"{reverse('runs', args=[slug])}?state={state}"
         url = reverse("run", args=[slug, row["first"]]) if count == 1 else several
         kind = {Run.Status.PARKED: "parked", Run.Status.HELD: "approval"}.get(status, "failed")
         one = {"kind": Run.Kind(row["kind"]).label, "number": row["first"]}
-        words = _run_text(kind) % one if count == 1 else _runs_text(kind, count) % {"count": count}
+        words = run_text(kind) % one if count == 1 else _runs_text(kind, count) % {"count": count}
         found.append(attention_item(kind, row, words, url, count=count, since=row["since"]))
     return found
 
 
-def _run_text(kind: str) -> str:
+def run_text(kind: str) -> str:
     words = {
         "parked": _("%(kind)s %(number)d failed repeatedly. Retry or dismiss it."),
         "approval": _("%(kind)s %(number)d awaits approval."),
@@ -175,11 +155,10 @@ def _runs_text(kind: str, count: int) -> str:
     return ngettext("%(count)d run failed in the last 7 days.", "%(count)d runs failed in the last 7 days.", count)
 
 
-def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
+def late_items(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Find runs that should have started half an hour ago; usually no worker is running."""
-    rows = Run.objects.filter(workspace__in=workspaces.values("pk"), status=Run.Status.QUEUED)
     found = []
-    for row in grouped(rows.filter(not_before__lt=now - WAITS_AFTER), since=Min("not_before")):
+    for row in grouped(late_runs(workspaces, now), since=Min("not_before")):
         text = ngettext(
             "A run hasn't started. Is the worker running?",
             "%(count)d runs haven't started. Is the worker running?",
@@ -192,17 +171,8 @@ def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionIt
     return found
 
 
-def _folders(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
+def folder_items(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Find folders that can't be opened, synced or written, or that haven't been checked recently."""
-    requests = Job.objects.filter(workspace=OuterRef("pk"), kind=Job.Kind.SYNC, status__in=LIVE).order_by("id")
-    rows = workspaces.exclude(path="").annotate(
-        checked_at=Coalesce("sync_state__succeeded_at", "updated_at"),
-        requested_at=Subquery(requests.values("created_at")[:1]),
-    )
-    has_failed = Q(unavailable_since__isnull=False) | Q(sync_state__failed_at__isnull=False)
-    is_unwritten = Q(sync_state__isnull=False) & ~Q(sync_state__unwritten={})
-    limit = now - LAGS_AFTER
-    lags = Q(is_followed=True, checked_at__lt=limit) | Q(requested_at__lt=limit)
     fields = (
         "slug",
         "name",
@@ -211,11 +181,11 @@ def _folders(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionIt
         "requested_at",
         *(f"sync_state__{name}" for name in FOLDER_FACTS),
     )
-    found = rows.filter(has_failed | is_unwritten | lags).order_by("name", "slug").values(*fields)
-    return [_folder(row) for row in found[:MAX_ITEMS]]
+    found = folders(workspaces, now).order_by("name", "slug").values(*fields)
+    return [folder_item(row) for row in found[:MAX_ITEMS]]
 
 
-def _folder(row: dict[str, Any]) -> AttentionItem:
+def folder_item(row: dict[str, Any]) -> AttentionItem:
     """Return the most severe problem of a folder."""
     unwritten: dict[str, str] = row["sync_state__unwritten"] or {}
     since, count = row["checked_at"], 1
@@ -238,15 +208,15 @@ def _folder(row: dict[str, Any]) -> AttentionItem:
 
 def _findings(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
     """Find open findings of scans: secrets and instructions as items of their own, the rest together."""
-    rows = Concern.objects.filter(workspace__in=workspaces.values("pk"), status=Concern.Status.OPEN)
-    groups = grouped(rows, "kind", first=Min("pk"))
+    groups = grouped(findings(workspaces), "kind", first=Min("pk"), clusters=Count(CLUSTER, distinct=True))
     found_at = dict(Concern.objects.filter(pk__in=[row["first"] for row in groups]).values_list("pk", "found_at"))
     smaller: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     found = []
     for row in groups:
         count, slug, kind, since = row["n"], row["workspace__slug"], row["kind"], found_at.get(row["first"])
         if kind in SMALLER:
-            smaller[slug].append(row | {"since": since})
+            count = row["clusters"] if kind == Concern.Kind.DUPLICATE else count
+            smaller[slug].append(row | {"n": count, "since": since})
             continue
         url = f"{reverse('hygiene', args=[slug])}?kind={kind}"
         words = _findings_text(kind, count) % {"count": count}
@@ -278,23 +248,12 @@ def _smaller(rows: list[dict[str, Any]]) -> AttentionItem:
     return attention_item("concerns", rows[0], text, url, count=count, since=since)
 
 
-def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Find sessions over their workspace's limits that won't be compressed.
-
-    Automatic compression is off, or skipped them for an hour. Leaves out sessions with an unfinished run, which is
-    another item, and those where somebody undid, cancelled or dismissed one within a week.
-    """
-    over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
-    over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
-    is_stuck = Q(workspace__auto_compress=False) | Q(updated_at__lt=now - GROWN_BEFORE)
-    waits = Q(status__in=UNSETTLED_STATUSES)
-    decided = Q(status__in=("undone", "cancelled", "failed"), finished_at__gte=now - RECENT)
-    runs = Run.objects.filter(waits | decided, session=OuterRef("pk"), kind=Run.Kind.COMPRESSION)
-    rows = Session.objects.filter(over_tokens | over_entries, is_stuck, workspace__in=workspaces.values("pk"))
-    rows = rows.filter(~Exists(runs), archived_at=None, is_visible_to_agent=True)
+def budget_items(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
+    """Find sessions over their workspace's limits that won't be compressed."""
     limits = {"tokens": Min("workspace__max_tokens"), "entries": Min("workspace__max_entries")}
+    figures = limits | {"first": Min("pk"), "since": Max("updated_at")}
     found = []
-    for row in grouped(rows, "workspace__auto_compress", first=Min("pk"), since=Max("updated_at"), **limits):
+    for row in grouped(over_budget(workspaces, now), "workspace__auto_compress", **figures):
         count, slug = row["n"], row["workspace__slug"]
         one = reverse("compress-session", args=[slug, row["first"]])
         url = one if count == 1 else f"{reverse('sessions:list', args=[slug])}?sort=heaviest"
@@ -318,5 +277,5 @@ def _budget_text(count: int, *, is_automatic: bool) -> str:
     )
 
 
-CURATED: tuple[Finder, ...] = (_held, _held_rows, _undelivered, _runs, _findings, _over_budget)
-OPERATED: tuple[Finder, ...] = (_folders, _waiting, latest_imports, failed_deliveries)
+CURATED: tuple[Finder, ...] = (_held, _held_rows, _undelivered, _runs, _findings, budget_items)
+OPERATED: tuple[Finder, ...] = (folder_items, late_items, latest_imports, failed_deliveries)

@@ -24,7 +24,12 @@ JOBS: dict[str, Promise | str] = {
 
 
 def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> list[AttentionItem]:
-    """Find jobs that failed within a week and weren't dismissed, if no later one of their kind exists.
+    rows = unfixed_jobs(workspaces, now, of_hub=of_hub)
+    return [job_item(job) for job in rows.select_related("workspace").order_by("-id")[:MAX_ITEMS]]
+
+
+def unfixed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> QuerySet[Job]:
+    """Return jobs that failed within a week and weren't dismissed, if no later one of their kind exists.
 
     Cancelled ones don't count as later. ``of_hub``: also jobs of no workspace.
     """
@@ -33,27 +38,30 @@ def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool)
     is_followed = Exists(later.filter(workspace=OuterRef("workspace")))
     is_followed_in_hub = Q(workspace=None) & Exists(later.filter(workspace=None))
     failed = Job.objects.filter(mine, kind__in=JOBS, status=Job.Status.FAILED, finished_at__gte=now - RECENT)
-    rows = failed.filter(dismissed_at=None).exclude(is_followed).exclude(is_followed_in_hub)
-    return [_job(job) for job in rows.select_related("workspace").order_by("-id")[:MAX_ITEMS]]
+    return failed.filter(dismissed_at=None).exclude(is_followed).exclude(is_followed_in_hub)
 
 
-def _job(job: Job) -> AttentionItem:
+def job_item(job: Job) -> AttentionItem:
     slug, name = (job.workspace.slug, job.workspace.name) if job.workspace else ("", "")
     text = str(JOBS[job.kind]) % {"error": job.error}
     return AttentionItem("job", slug, name, text, reverse("job", args=[job.pk]), since=job.finished_at, pk=job.pk)
 
 
 def failed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Find enabled webhooks whose latest finished delivery failed for good within a week."""
+    rows = unfixed_deliveries(workspaces, now).select_related("webhook__workspace")
+    return [delivery_item(delivery) for delivery in rows.order_by("-id")[:MAX_ITEMS]]
+
+
+def unfixed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[WebhookDelivery]:
+    """Return the latest finished deliveries of enabled webhooks that failed for good within a week."""
     tried = WebhookDelivery.objects.filter(webhook=OuterRef("pk")).exclude(status="")
     hooks = Webhook.objects.filter(workspace__in=workspaces.values("pk"), is_enabled=True)
     newest = hooks.annotate(latest=Subquery(tried.order_by("-id").values("pk")[:1])).values("latest")
     given_up = Q(status=WebhookDelivery.Status.FAILED, tried_at__gte=now - RECENT)
-    rows = WebhookDelivery.objects.filter(given_up, pk__in=newest).select_related("webhook__workspace")
-    return [_delivery(delivery) for delivery in rows.order_by("-id")[:MAX_ITEMS]]
+    return WebhookDelivery.objects.filter(given_up, pk__in=newest)
 
 
-def _delivery(delivery: WebhookDelivery) -> AttentionItem:
+def delivery_item(delivery: WebhookDelivery) -> AttentionItem:
     workspace = delivery.webhook.workspace
     words = _("The last webhook message to %(host)s couldn't be delivered: %(error)s.")
     host = urlsplit(delivery.webhook.url).hostname or ""  # the rest of the address may be secret
@@ -65,15 +73,23 @@ def _delivery(delivery: WebhookDelivery) -> AttentionItem:
 
 
 def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Find the latest import of each workspace if it failed, or had problems within a week, and wasn't dismissed."""
-    finished = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
-    newest = workspaces.annotate(latest_report=Subquery(finished.order_by("-id").values("pk")[:1]))
-    reports = ImportReport.objects.filter(pk__in=newest.values("latest_report")).filter(_has_failed_or_problems(now))
-    return _reports(reports)
+    return import_items(unfixed_imports(workspaces, now).order_by("-id")[:MAX_ITEMS])
 
 
 def first_imports(now: datetime) -> list[AttentionItem]:
-    """Find imports of the last week that failed before a workspace existed and weren't requested again.
+    return import_items(unfixed_first_imports(now).order_by("-id")[:MAX_ITEMS])
+
+
+def unfixed_imports(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[ImportReport]:
+    """Return the latest import of each workspace if it failed, or has notes of a week, and wasn't dismissed."""
+    finished = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
+    newest = workspaces.annotate(latest_report=Subquery(finished.order_by("-id").values("pk")[:1]))
+    reports = ImportReport.objects.filter(pk__in=newest.values("latest_report"))
+    return reports.filter(_has_failed_or_problems(now))
+
+
+def unfixed_first_imports(now: datetime) -> QuerySet[ImportReport]:
+    """Return imports of the last week that failed before a workspace existed and weren't requested again.
 
     Each upload has a different path, so uploads are compared by name.
     """
@@ -81,26 +97,22 @@ def first_imports(now: datetime) -> list[AttentionItem]:
     is_upload = Q(path__startswith=str(uploads()))
     same_upload = is_upload & Exists(later.filter(is_upload, name=OuterRef("name")))
     reports = ImportReport.objects.filter(_has_failed_or_problems(now), workspace=None, created_at__gte=now - RECENT)
-    return _reports(reports.exclude(Exists(later.filter(path=OuterRef("path")))).exclude(same_upload))
+    return reports.exclude(Exists(later.filter(path=OuterRef("path")))).exclude(same_upload)
 
 
 def _has_failed_or_problems(now: datetime) -> Q:
+    noted = ImportProblem.objects.filter(report=OuterRef("pk"), outcome__in=PROBLEM_OUTCOMES)
     has_problems = Q(status=ImportReport.Status.DONE, problem_count__gt=0, created_at__gte=now - RECENT)
-    return Q(Q(status=ImportReport.Status.FAILED) | has_problems, dismissed_at=None)
+    return Q(Q(status=ImportReport.Status.FAILED) | has_problems & Exists(noted), dismissed_at=None)
 
 
-def _reports(selected: QuerySet[ImportReport]) -> list[AttentionItem]:
-    reports = list(selected.select_related("workspace").order_by("-id")[:MAX_ITEMS])
+def import_items(selected: QuerySet[ImportReport]) -> list[AttentionItem]:
+    reports = list(selected.select_related("workspace"))
     problems = ImportProblem.objects.filter(
         report__in=[report.pk for report in reports], outcome__in=PROBLEM_OUTCOMES
     )
-    problem_counts = dict(problems.order_by().values_list("report").annotate(n=Count("pk")))
-    failed = ImportReport.Status.FAILED
-    return [
-        _report(one, problem_counts.get(one.pk, 0))
-        for one in reports
-        if one.status == failed or one.pk in problem_counts
-    ]
+    counts = dict(problems.order_by().values_list("report").annotate(n=Count("pk")))
+    return [_report(report, counts.get(report.pk, 0)) for report in reports]
 
 
 def _report(report: ImportReport, count: int) -> AttentionItem:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.checked_proposals import foreign_facts, foreign_reason
 from knowledge_app.services.documents.held_changes import Hunk, hunks_of
@@ -10,21 +12,19 @@ from memoryhub.lib.text.change_guard import check_change
 from sessions_app.models import Entry, Run
 
 
-def parts_with_warnings(change: HeldChange) -> list[tuple[Hunk, list[str]]]:
-    """Return the parts of a held change, each with what is wrong with its new lines."""
+def parts_with_warnings(change: HeldChange) -> list[tuple[Hunk, dict[str, list[str]]]]:
+    """Return the parts of a held change, each with what is wrong with its new lines, by line."""
     ours = change.ours.content if change.ours else ""
     warnings = {} if is_oversize(change.proposed) or is_oversize(ours) else _warnings(change, ours)
-    return [
-        (hunk, list(dict.fromkeys(warnings[line] for line in hunk.new if line in warnings)))
-        for hunk in hunks_of(change)
-    ]
+    return [(hunk, {line: warnings[line] for line in hunk.new if line in warnings}) for hunk in hunks_of(change)]
 
 
-def _warnings(change: HeldChange, ours: str) -> dict[str, str]:
+def _warnings(change: HeldChange, ours: str) -> dict[str, list[str]]:
     """Return the warnings of the content check by proposed line, also about facts that no user wrote."""
     lines = change.proposed.split("\n")
-    findings = check_change(ours, change.proposed).findings
-    warnings = {lines[finding.line - 1]: _sentence(finding.message) for finding in findings}
+    warnings: defaultdict[str, list[str]] = defaultdict(list)
+    for finding in check_change(ours, change.proposed).findings:
+        warnings[lines[finding.line - 1]].append(_sentence(finding.message))
     run = change.run
     if run is None or run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
         return warnings
@@ -32,7 +32,9 @@ def _warnings(change: HeldChange, ours: str) -> dict[str, str]:
         session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
     )
     foreign = foreign_facts(ours, change.proposed, list(entries))
-    return {lines[number - 1]: _sentence(foreign_reason(1)) for number in foreign} | warnings
+    for number in foreign:
+        warnings[lines[number - 1]].append(_sentence(foreign_reason(1)))
+    return {line: list(dict.fromkeys(found)) for line, found in warnings.items()}
 
 
 def _sentence(message: str) -> str:

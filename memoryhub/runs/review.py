@@ -16,7 +16,7 @@ from knowledge_app.services.documents.held_changes import (
     keep_ours,
     text_with,
 )
-from memoryhub.lib.errors import Conflict
+from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.processes import this_process
 from memoryhub.runs.compress import approve_held
 from memoryhub.runs.consolidate import approve_held_run, approved_proposal
@@ -63,11 +63,53 @@ def approve_unflagged(change: HeldChange, *, by: By, user: User | None = None, r
     elif change.status != HeldChange.Status.PENDING:
         raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
     elif accepted:
-        flags = dict.fromkeys(warning for _, warnings in parts for warning in warnings)
+        flags = dict.fromkeys(text for _, warnings in parts for texts in warnings.values() for text in texts)
         with transaction.atomic():
             approve(change, by=by, user=user, hunks=accepted, reason=reason)
-            hold_rest(change, text_with(change, accepted), flags=list(flags), by=by)
+            hold_rest(change, text_with(change, accepted), change.proposed, flags=list(flags), by=by)
     return len(parts) - len(accepted)
+
+
+def decide_parts(
+    change: HeldChange,
+    *,
+    accepted: Collection[int],
+    rejected: Collection[int],
+    by: By,
+    user: User | None = None,
+    reason: str = "",
+) -> int:
+    """Accept and reject parts of a held change; return how many still wait, as a change of their own.
+
+    Raises Conflict, RunNotFitting, and Invalid if no part is decided.
+    """
+    parts = parts_with_warnings(change)
+    waiting = [hunk.number for hunk, _ in parts if hunk.number not in accepted and hunk.number not in rejected]
+    if len(waiting) == len(parts):
+        raise Invalid(gettext("Accept or reject at least one part."), code="nothing_chosen")
+    if not waiting and not accepted:
+        reject(change, by=by, user=user, reason=reason)
+        return 0
+    flags = [text for hunk, found in parts if hunk.number in waiting for texts in found.values() for text in texts]
+    with transaction.atomic():
+        if accepted:
+            hunks = None if len(accepted) == len(parts) else accepted
+            approve(change, by=by, user=user, hunks=hunks, reason=reason)
+        else:
+            _close_rejected(change, by=by, user=user, reason=reason)
+        if waiting:
+            rest = text_with(change, {*accepted, *waiting})
+            hold_rest(
+                change, text_with(change, accepted), rest, flags=list(dict.fromkeys(flags)) or change.flags, by=by
+            )
+    return len(waiting)
+
+
+def _close_rejected(change: HeldChange, *, by: By, user: User | None, reason: str) -> None:
+    """Reject a change of which other parts still wait. A held consolidation waits with them."""
+    close_change(change, approve=False, by=by, user=user, reason=reason)
+    if change.run is None:
+        keep_ours(change, by=by)
 
 
 def approve_run(run: Run, *, by: By) -> int:

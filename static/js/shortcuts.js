@@ -35,6 +35,8 @@ const keyOf = ({ key = "", code = "", shiftKey }) => {
   if (key.length > 1 || key <= "~" || !/^Key[A-Z]$/.test(code)) return key;
   return shiftKey ? code[3] : code[3].toLowerCase();
 };
+/* What a page does with a key before the shortcuts of all pages: functions that return whether they did something. */
+const pageKeys = [];
 const keys = {
   "/": () => (one("main [data-search]") ?? one("[data-search]"))?.focus(),
   "?": () => {
@@ -66,6 +68,7 @@ document.addEventListener("keydown", (event) => {
   const place = Date.now() - going < 1500 && one(`[data-go="${CSS.escape(key)}"]`);
   going = 0;
   if (place) place.click();
+  else if (pageKeys.some((handle) => handle(key)));
   else if (Object.hasOwn(keys, key)) keys[key]();
   else return;
   event.preventDefault();

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from knowledge_app.models import MemoryDocument
+from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.demo import write_demo
 from memoryhub.lib.layouts.records import DocumentRecord
@@ -224,14 +224,12 @@ def test_a_held_change_is_reviewed_by_part_with_the_keyboard(page: Page):
     workspace = Workspace.objects.create(slug="nova", name="Nova")
     take_memory(workspace, *FACTS)
     take_memory(workspace, *FACTS[2:5], FACTS[7])
-    page.goto("/w/nova/review/")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_have_text("A change of MEMORY.md")
+    page.goto(f"/w/nova/review/{HeldChange.objects.get().pk}/")
+    expect(page.locator("h1")).to_have_text("Change to MEMORY.md")
 
-    page.focus("#part-1 input")
-    page.keyboard.press("Space")
-    page.focus("button:has-text('Take the chosen parts')")
+    page.keyboard.press("a")
+    page.keyboard.press("r")
+    expect(page.locator(".review-count")).to_have_text("1 accepted, 1 rejected, 0 undecided")
     page.keyboard.press("Enter")
 
     expect(page.locator("#document")).to_contain_text(FACTS[5])

@@ -98,7 +98,7 @@ def test_a_viewer_sees_figures_but_no_attention_items(viewer_client, workspace):
 
     for url in ("/", "/w/atlas/"):
         page = viewer_client.get(url).content.decode()
-        assert "Nothing needs you." in page
+        assert "Nothing needs attention." in page
         assert "Atlas" in page
         assert "Foreign" not in page
 
@@ -131,7 +131,7 @@ def test_the_home_page_of_an_empty_hub_explains_the_first_steps(operator, monkey
 
     assert "?path=%7E/.nanobot" in page or "?path=~/.nanobot" in page
     assert "Open the demo" in page
-    assert "Nothing needs you" not in page
+    assert "Nothing needs attention" not in page
 
 
 def test_an_open_home_page_refreshes_itself(operator, workspace):

@@ -22,7 +22,7 @@ def test_viewers_and_foreigners_change_nothing(workspace, viewer_client, strange
     scan(workspace)
     names = [name.name for name in urls.urlpatterns if "hygiene/" in str(name.pattern)]
     names = [name for name in names if name not in ("hygiene", "hygiene-progress")]
-    assert len(names) == 8
+    assert len(names) == 9
 
     for client in (viewer_client, stranger_client):
         for name in names:

@@ -48,8 +48,8 @@ def test_a_scan_without_findings_is_reported(workspace, url, editor):
 
     html = page(editor, url)
 
-    assert "Nothing to look at" in html
-    assert "100 <small>of 100" in html
+    assert "No findings" in html
+    assert "100<small>/100" in html
     assert "Scan again" in html
 
 
@@ -84,7 +84,7 @@ def test_each_kind_has_a_tab_with_its_count(workspace, url, editor):
     assert "Holds text that looks like an instruction to a model" in html
     assert "ana@example.com" in personal
     assert "Ignore all previous" not in personal
-    assert "Nothing to look at" in page(editor, url, kind="stale")
+    assert "No findings" in page(editor, url, kind="stale")
     assert "Ignore all previous" in page(editor, url, kind="nonsense")
 
 
@@ -157,9 +157,9 @@ def test_the_page_shows_the_current_score_and_its_chart(workspace, url, editor):
     act(editor, workspace, "dismiss-concerns", *pks())
     after = page(editor, url)
 
-    assert "50 <small>of 100" in before
-    assert "Hygiene score over time" in before
-    assert "100 <small>of 100" in after
+    assert "50<small>/100" in before
+    assert "Health over time" in before
+    assert "100<small>/100" in after
 
 
 def test_skipped_parts_of_a_scan_are_shown(workspace, url, editor):
@@ -192,7 +192,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(workspace, 
         with CaptureQueriesContext(
             connection,
         ) as captured:
-            page(editor, url)
+            page(editor, url, kind="personal")
         return len(captured)
 
     def add_some(first):
@@ -207,7 +207,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(workspace, 
 
     facts_text: list[str] = []
     add_some(0)
-    page(editor, url)
+    page(editor, url, kind="personal")
     few = queries()
     add_some(10)
 

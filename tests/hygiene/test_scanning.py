@@ -299,7 +299,7 @@ def test_a_cancelled_scan_writes_nothing(workspace, monkeypatch):
     knowledge(workspace, f"use {TOKEN}")
     run, _ = request_scan(workspace, by=BY)
     pairs = scanning.find_in_pairs
-    monkeypatch.setattr(scanning, "find_in_pairs", lambda rows: (cancel_run(run, by=BY), pairs(rows))[1])
+    monkeypatch.setattr(scanning, "find_in_pairs", lambda rows, **_: (cancel_run(run, by=BY), pairs(rows))[1])
 
     execute(run.pk, now=lambda: NOW)
 

@@ -118,7 +118,7 @@ def test_one_held_change_links_to_itself_and_several_to_the_inbox(workspace):
 
     assert one.url == f"/w/atlas/review/{old.pk}/"
     assert one.text == "A change to MEMORY.md awaits review."
-    assert (both.url, both.count, both.since) == ("/w/atlas/review/", 2, old.created_at)
+    assert (both.url, both.count, both.since) == ("/w/atlas/inbox/?kind=change", 2, old.created_at)
 
 
 def test_a_conflict_with_the_agents_file_is_a_separate_item(workspace):

@@ -43,15 +43,16 @@ def test_held_rows_of_all_kinds_are_listed_with_their_findings(workspace, entry,
     write_value(workspace, "answer", ORDER, by=BY_AGENT)
     add_note(workspace, ORDER, by=BY_AGENT)
 
-    page = viewer_client.get(url("review")).content.decode()
+    keys = [f"row-{pk}" for pk in HeldRow.objects.values_list("pk", flat=True)]
+    pages = [viewer_client.get(url("inbox"), {"item": key}).content.decode() for key in keys]
 
-    for label in ("Knowledge entry", "Observation", "Key-value", "History entry"):
-        assert label in page
-    assert page.count("looks like an instruction to a model") == 4
-    assert 'Waiting <span class="count">4</span>' in page
-    assert "approve/" not in page
+    for page, label in zip(pages, ("Knowledge entry", "Observation", "Key-value", "History entry"), strict=True):
+        assert f">{label}</a>" in page or f"{label} ·" in page
+        assert "line 1: looks like an instruction to a model" in page
+        assert 'Additions <span class="count">4</span>' in page
+        assert "decide/" not in page
     [item] = [item for item in attention_items(whole_scope(), now=timezone.now()) if item.kind == "flagged"]
-    assert (item.count, item.url) == (4, f"{url('review')}#flagged")
+    assert (item.count, item.url) == (4, f"{url('inbox')}?kind=addition")
 
 
 def test_the_pages_of_rows_show_that_they_are_held(workspace, entry, editor):
@@ -78,19 +79,19 @@ def test_editors_approve_and_remove_and_viewers_do_not(workspace, entry, editor,
     assert (entry.withdrawn_at, hasattr(entry, "hold")) == (None, False)
     assert HistoryEntry.objects.get().withdrawn_at is not None
     assert "This has been decided already." in again
-    assert "Nothing waits for you" in again
+    assert "Inbox zero" in again
 
 
 def test_all_held_rows_are_removed_together(workspace, entry, editor, viewer_client):
     add_note(workspace, ORDER, by=BY_AGENT)
-    shown = editor.get(url("review")).content.decode()
+    shown = editor.get(url("inbox"), {"kind": "addition"}).content.decode()
     newest = HeldRow.objects.latest("pk").pk
     store(workspace, [NewObservation("lesson", ORDER)], by=BY_AGENT)
 
     assert viewer_client.post(url("remove-held-rows"), {"up_to": newest}).status_code == 404
     answer = editor.post(url("remove-held-rows"), {"up_to": newest}, follow=True).content.decode()
 
-    assert "Remove all 2" in shown
+    assert "Reject all 2 additions" in shown
     assert "2 flagged additions removed." in answer
     assert HeldRow.objects.waiting().get().observation == Observation.objects.get(withdrawn_at=None)
     assert KnowledgeEntry.objects.get().withdrawn_reason == "flagged by the content check"

@@ -40,27 +40,29 @@ def head() -> str:
     return MemoryDocument.objects.select_related("head").get().head.content
 
 
-def test_navigation_counts_pending_changes(change, viewer_client):
-    page = viewer_client.get(url("review")).content.decode()
+def test_the_list_of_held_changes_is_in_the_inbox(change, viewer_client):
+    answer = viewer_client.get(url("review"))
 
+    assert answer["Location"] == "/w/atlas/inbox/?kind=change"
+    page = viewer_client.get(url("inbox"), {"kind": "conflict"}).content.decode()
+    assert f'href="/w/atlas/inbox/?kind=conflict&amp;item=change-{change.pk}"' in page
     assert '1<span class="visually-hidden"> waiting</span>' in page
-    assert "The oldest waits since" in page
-    assert "removes 5 of 10 facts" in page
 
 
 def test_parts_of_a_change_are_accepted(change, editor):
     shown = editor.get(url("held-change", change.pk))
     assert "Part 1 of 2" in shown.content.decode()
 
-    answer = editor.post(url("approve-held-change", change.pk), {"parts": "1", "part": ["0"]}, follow=True)
+    decisions = {"decisions": "1", "decision-0": "accept", "decision-1": "reject"}
+    answer = editor.post(url("approve-held-change", change.pk), decisions, follow=True)
 
     assert "1 of 2 changes accepted into MEMORY.md" in answer.content.decode()
     assert head() == memory(*FACTS[2:])
-    assert "approved" in editor.get(url("review"), {"state": "decided"}).content.decode().lower()
+    assert "approved" in editor.get(url("review"), {"state": "decided"}, follow=True).content.decode().lower()
 
 
 def test_accepting_no_part_asks_for_a_selection(change, editor):
-    editor.post(url("approve-held-change", change.pk), {"parts": "1"})
+    editor.post(url("approve-held-change", change.pk), {"decisions": "1"})
 
     change.refresh_from_db()
     assert change.status == "pending"
@@ -82,8 +84,8 @@ def test_a_change_is_rejected_with_a_reason(change, editor):
 
 
 def test_an_empty_inbox_says_so(workspace, viewer_client):
-    assert "Nothing waits for you" in viewer_client.get(url("review")).content.decode()
-    assert "Nothing was decided" in viewer_client.get(url("review"), {"state": "decided"}).content.decode()
+    assert "Inbox zero" in viewer_client.get(url("inbox")).content.decode()
+    assert "Nothing was decided" in viewer_client.get(url("decided-changes")).content.decode()
 
 
 def test_consolidation_is_requested_from_a_session_page(workspace, editor):

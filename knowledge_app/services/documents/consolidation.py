@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import judge, store_held
+from knowledge_app.services.documents.change_review import REQUESTED, judge, store_held
 from knowledge_app.services.documents.checked_proposals import (
     CheckedProposal,
     Proposal,
@@ -134,7 +134,7 @@ def _apply(run: Run, plan: Plan, proposal: Proposal, known: CheckedProposal | No
         flags = _flags(document, checked)
         text = additions_only(checked.change, held=checked.foreign) if flags else wanted
         if run.options.get("hold") or (flags and text == current):
-            return _hold_whole(run, plan, document, wanted, proposal, flags or ["review was requested"], now)
+            return _hold_whole(run, plan, document, wanted, proposal, flags or [REQUESTED], now)
         safe = without_held_facts(checked.unflagged, held_facts(wanted, text))
     revision = _revise(document, head, text, run, now)
     history = _append_history(session, run, safe.history, now)

@@ -109,11 +109,11 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
         document.save(update_fields=["synced_revision"])
 
 
-def hold_rest(change: HeldChange, accepted: str, *, flags: Sequence[str], by: By) -> None:
-    """Hold what a partly accepted change proposes beyond the accepted text. Call inside a transaction."""
+def hold_rest(change: HeldChange, accepted: str, wanted: str, *, flags: Sequence[str], by: By) -> None:
+    """Hold what ``wanted`` has beyond the accepted text of a partly decided change. Call inside a transaction."""
     document = MemoryDocument.objects.select_related("head").get(pk=change.document_id)
     head = document.head.content if document.head else ""
-    proposed = overlay_texts(accepted, head, change.proposed)
+    proposed = overlay_texts(accepted, head, wanted)
     if proposed == head:
         return
     rest = HeldChange(
@@ -123,12 +123,12 @@ def hold_rest(change: HeldChange, accepted: str, *, flags: Sequence[str], by: By
         ours=document.head,
         proposed=proposed,
         flags=list(flags),
-        reason="; ".join(flags),
+        reason="; ".join(flags) or change.reason,
         author_kind=change.author_kind,
         author_name=change.author_name,
         file_restored_at=change.file_restored_at,
     )
-    store_held(rest, f"flagged parts of change {change.pk} are held", by=by)
+    store_held(rest, f"undecided parts of change {change.pk} are held", by=by)
 
 
 @transaction.atomic

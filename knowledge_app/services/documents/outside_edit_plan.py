@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from knowledge_app.models import MemoryRevision
+from knowledge_app.services.documents.change_review import ALL_HELD
 from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.models import Workspace
@@ -133,7 +134,7 @@ def _policy_flags(head: str, text: str, policy: str) -> tuple[str, ...]:
     if text == head or policy == Policy.ACCEPT:
         return ()
     flags = removal_flags(head, text)
-    return flags or (("all changes by the agent are held",) if policy == Policy.HOLD_ALL else ())
+    return flags or ((ALL_HELD,) if policy == Policy.HOLD_ALL else ())
 
 
 def _lines(count: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import judge, store_held
+from knowledge_app.services.documents.change_review import PROPOSED, judge, store_held
 from knowledge_app.services.documents.revisions import StaleBase, content_hash, head_text, revise_document
 from memoryhub.lib import db_retry
 from memoryhub.lib.document_size import check_size
@@ -106,7 +106,7 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
         before = base.content if base else ""
         if text == before:
             raise Conflict(f"{locked.name} has this text already.", code="nothing_proposed")
-        flags = ["proposed by an agent", *judge(locked, check_change(before, text, known=checked))]
+        flags = [PROPOSED, *judge(locked, check_change(before, text, known=checked))]
         return _hold(locked, base, text, flags, by, reason)
 
 

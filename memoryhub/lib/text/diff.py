@@ -61,6 +61,11 @@ def diff_lines(old: str, new: str, *, around: int = 3) -> list[DiffLine]:
     return rows
 
 
+def reworded_lines(olds: Sequence[str], news: Sequence[str]) -> list[tuple[Parts, Parts]]:
+    """Return the word changes of each pair of lines of a change; empty for pairs that are too different."""
+    return _reworded(olds, news, MAX_CHAR_PAIRS)[0]
+
+
 def _reworded(olds: Sequence[str], news: Sequence[str], budget: int) -> tuple[list[tuple[Parts, Parts]], int]:
     """Return the word changes of each pair of lines, and the rest of the budget of character pairs."""
     pairs: list[tuple[Parts, Parts]] = []

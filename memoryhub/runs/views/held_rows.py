@@ -19,10 +19,8 @@ from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
-from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_rows
 
-SHOWN = 50  # rows in the inbox, the latest first
 SHOWN_CHARS = 1_000
 KINDS = {  # by link: label, URL name, and table and action in the access log
     "knowledge": (_("Knowledge entry"), "knowledge:knowledge-entry", "knowledge", "knowledge.read"),
@@ -32,22 +30,17 @@ KINDS = {  # by link: label, URL name, and table and action in the access log
 }
 
 
-def held_rows(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
-    """Return the latest held rows with label, address, text and findings, and log what is shown."""
-    rows = HeldRow.objects.filter(workspace=workspace).waiting().select_related(*KINDS).order_by("-id")
-    shown: dict[str, list[int]] = {link: [] for link in KINDS}
-    items = []
-    for held in rows[:SHOWN]:
-        link = next(name for name in KINDS if getattr(held, f"{name}_id"))
-        label, name, _table, _action = KINDS[link]
-        address = reverse(name, args=[workspace.slug, held.row.pk]) if name else ""
-        items.append({"held": held, "label": label, "url": address, "text": _text(held)})
-        shown[link].append(held.row.pk)
-    for link, pks in shown.items():
-        if pks:
-            _label, _name, table, action = KINDS[link]
-            log_page_access(request, workspace, action, seen_rows(table, pks))
-    return items
+def held_row_context(request: HttpRequest, held: HeldRow) -> dict[str, Any]:
+    """Return a held row with its label, address and text, and log that it was read."""
+    link = next(name for name in KINDS if getattr(held, f"{name}_id"))
+    label, name, table, action = KINDS[link]
+    log_page_access(request, held.workspace, action, seen_rows(table, [held.row.pk]))
+    url = reverse(name, args=[held.workspace.slug, held.row.pk]) if name else ""
+    return {"held": held, "held_label": label, "held_url": url, "held_text": _text(held)}
+
+
+def _additions(slug: str) -> str:
+    return f"{reverse('inbox', args=[slug])}?kind=addition"
 
 
 def _text(held: HeldRow) -> str:
@@ -71,7 +64,7 @@ def approve_held_row(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.error(request, error.message)
     else:
         messages.success(request, gettext("Approved. Agents can use it now."))
-    return redirect("review", slug)
+    return redirect(_additions(slug))
 
 
 @require_POST
@@ -87,7 +80,7 @@ def remove_held_row(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             messages.success(request, gettext("History entry withdrawn."))
         else:
             add_edit_message(request, run)
-    return redirect("review", slug)
+    return redirect(_additions(slug))
 
 
 @require_POST
@@ -97,7 +90,7 @@ def remove_held_rows(request: HttpRequest, slug: str) -> HttpResponse:
     count = remove_rows(workspace, up_to=parse_int(request.POST.get("up_to")) or 0, by=by_person(request))
     text = ngettext("%(count)s flagged addition removed.", "%(count)s flagged additions removed.", count)
     messages.success(request, text % {"count": f"{count:,}"})
-    return redirect("review", slug)
+    return redirect(_additions(slug))
 
 
 def _find(request: HttpRequest, slug: str, pk: int) -> HeldRow:

@@ -10,12 +10,12 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
-from memoryhub.edit_responses import list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.permissions import EDITOR, by_person, get_workspace
@@ -24,9 +24,9 @@ from sessions_app.models import Workspace
 
 MAX_AT_ONCE = 200  # each needs its own merge and revision
 SHOWN_REASONS = 3
-WHY = gettext_lazy("Why (optional)")
+WHY = gettext_lazy("Comment (optional)")
 ACTIONS = (
-    Action("approve", gettext_lazy("Approve"), asks="text", label=WHY),
+    Action("approve", gettext_lazy("Accept"), asks="text", label=WHY),
     Action("reject", gettext_lazy("Reject"), asks="text", label=WHY),
 )
 
@@ -41,7 +41,7 @@ def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
     """Approve or reject the selected changes, or all, oldest first. Flagged parts aren't approved."""
     workspace = get_workspace(request, slug, role=EDITOR)
     decide = {"approve": approve_unflagged, "reject": reject}.get(request.POST.get("action", ""))
-    address = list_address(request, slug, "review")
+    address = reverse("inbox", args=[slug])
     try:
         keys = selected_keys(request, pending_changes(workspace))
         if len(keys) > MAX_AT_ONCE:

@@ -1,0 +1,250 @@
+"""The items of the inbox as its list shows them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from knowledge_app.models import Concern, HeldChange, HeldRow, KeyValue, MemoryDocument
+from memoryhub.hygiene.rows import rows_at, shown_text
+from memoryhub.inbox.attention import budget_items, folder_items, late_items, run_text
+from memoryhub.inbox.attention_items import AttentionItem
+from memoryhub.inbox.failures import delivery_item, import_items, job_item
+from memoryhub.inbox.queue import QueueRow
+from memoryhub.lib.masked_text import masked
+from memoryhub.models import Job
+from memoryhub.permissions import is_hub_operator
+from sessions_app.models import ImportReport, Membership, Run, WebhookDelivery, Workspace
+
+EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
+TITLE_CHARS = 160
+READ_CHARS = 2_000
+SEVERITIES = ("problem", "warning", "info")
+KINDS = {  # label of the filter, label of one item
+    "change": (gettext_lazy("Changes"), gettext_lazy("Change")),
+    "conflict": (gettext_lazy("Conflicts"), gettext_lazy("Conflict")),
+    "addition": (gettext_lazy("Additions"), gettext_lazy("Addition")),
+    "correction": (gettext_lazy("Corrections"), gettext_lazy("Correction")),
+    "secret": (gettext_lazy("Secrets"), gettext_lazy("Secret")),
+    "injection": (gettext_lazy("Prompt injection"), gettext_lazy("Prompt injection")),
+    "duplicate": (gettext_lazy("Duplicates"), gettext_lazy("Duplicate")),
+    "contradiction": (gettext_lazy("Contradictions"), gettext_lazy("Contradiction")),
+    "personal": (gettext_lazy("Personal data"), gettext_lazy("Personal data")),
+    "stale": (gettext_lazy("Stale"), gettext_lazy("Stale")),
+    "folder": (gettext_lazy("Folders"), gettext_lazy("Folder")),
+    "run": (gettext_lazy("Runs"), gettext_lazy("Run")),
+    "job": (gettext_lazy("Jobs"), gettext_lazy("Job")),
+    "import": (gettext_lazy("Imports"), gettext_lazy("Import")),
+    "webhook": (gettext_lazy("Webhooks"), gettext_lazy("Webhook")),
+    "budget": (gettext_lazy("Budget"), gettext_lazy("Budget")),
+}
+OF_OPERATORS = ("folder", "import", "note", "webhook", "late")  # tables; others are decided by editors
+REASONS: dict[str, Promise] = {
+    EDITOR: gettext_lazy("You can view this. Deciding it needs the role Editor in this workspace."),
+    OPERATOR: gettext_lazy("You can view this. Deciding it needs the role Operator in this workspace."),
+}
+
+
+@dataclass(frozen=True)
+class InboxItem:
+    """One item. ``url``: the page of its row. ``refusal``: why the person may not decide it, "" if they may."""
+
+    row: QueueRow
+    title: str
+    note: str
+    url: str
+    workspace: Workspace | None
+    refusal: str
+
+    @property
+    def key(self) -> str:
+        return self.row.key
+
+    @property
+    def severity(self) -> str:
+        return SEVERITIES[self.row.severity]
+
+    @property
+    def label(self) -> str:
+        return str(KINDS[self.row.kind][1])
+
+
+@dataclass(frozen=True)
+class _Text:
+    title: str
+    note: str = ""
+    url: str = ""
+
+
+def load_items(rows: Sequence[QueueRow], user: AbstractBaseUser | AnonymousUser) -> list[InboxItem]:
+    """Return the items of queue rows, in order, without those deleted meanwhile. Two or three queries per table."""
+    pks: defaultdict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        pks[row.table].append(row.pk)
+    texts = {table: LOADERS[table](found) for table, found in pks.items()}
+    workspaces = Workspace.objects.in_bulk({row.workspace for row in rows if row.workspace})
+    roles = dict(Membership.objects.filter(user=user.pk, workspace__in=workspaces).values_list("workspace", "role"))
+    items = []
+    for row in rows:
+        text = texts[row.table].get(row.pk)
+        if text:
+            workspace = workspaces.get(row.workspace or 0)
+            refusal = "" if is_hub_operator(user) else _refusal(row, workspace, roles.get(row.workspace or 0, ""))
+            items.append(InboxItem(row, text.title, text.note, text.url, workspace, refusal))
+    return items
+
+
+def needed_role(table: str, workspace: Workspace | None) -> str:
+    """Return the role that decides items of a table. Writing to a folder without write-back needs an operator."""
+    is_sent_once = table == "document" and workspace is not None and not workspace.write_back
+    return OPERATOR if table in OF_OPERATORS or is_sent_once else EDITOR
+
+
+def _refusal(row: QueueRow, workspace: Workspace | None, role: str) -> str:
+    needed = needed_role(row.table, workspace)
+    return "" if role in (needed, OPERATOR) else str(REASONS[needed])
+
+
+def _short(text: str) -> str:
+    return Truncator(" ".join(text.split())).chars(TITLE_CHARS)
+
+
+def _changes(pks: Collection[int]) -> dict[int, _Text]:
+    rows = HeldChange.objects.filter(pk__in=pks).select_related("document").defer("proposed", "raw")
+    return {row.pk: _Text(f"{row.document.name}: {_short(masked(row.reason))}", row.author_name) for row in rows}
+
+
+def _held_rows(pks: Collection[int]) -> dict[int, _Text]:
+    links = ("knowledge", "observation", "key_value", "history_entry")
+    return {
+        held.pk: _Text(_short(row_text(held)[:READ_CHARS]), ", ".join(held.reasons))
+        for held in HeldRow.objects.filter(pk__in=pks).select_related(*links)
+    }
+
+
+def row_text(held: HeldRow) -> str:
+    """Return the text of a held row, with secrets masked."""
+    row = held.row
+    if isinstance(row, KeyValue):
+        return masked(f"{row.key} = {'••••' if row.is_secret else row.value}")
+    return masked(row.content)
+
+
+def _findings(pks: Collection[int]) -> dict[int, _Text]:
+    concerns = list(Concern.objects.filter(pk__in=pks).select_related("workspace"))
+    return {
+        concern.pk: _Text(_short(text), f"{concern.what[:1].upper()}{concern.what[1:]}")
+        for concern, text in _with_text(concerns)
+    }
+
+
+def _with_text(concerns: Sequence[Concern]) -> list[tuple[Concern, str]]:
+    """Return concerns with the text of their first row. One query per workspace and table."""
+    places: defaultdict[tuple[Workspace, str], set[int]] = defaultdict(set)
+    for concern in concerns:
+        places[concern.workspace, concern.table].add(concern.object_id)
+    found = {
+        (workspace.pk, table, pk): row
+        for (workspace, table), pks in places.items()
+        for pk, row in rows_at(workspace, table, pks).items()
+    }
+    texts = []
+    for concern in concerns:
+        row = found.get((concern.workspace_id, concern.table, concern.object_id))
+        texts.append((concern, shown_text(row, concern.kind) if row else _("This row was deleted.")))
+    return texts
+
+
+def _duplicates(pks: Collection[int]) -> dict[int, _Text]:
+    concerns = list(Concern.objects.filter(pk__in=pks).select_related("workspace"))
+    same = Q(pk__in=[])
+    for one in concerns:
+        same |= Q(workspace=one.workspace_id, table=one.table, object_id=one.object_id)
+    others = Concern.objects.filter(same, kind=Concern.Kind.DUPLICATE, status=Concern.Status.OPEN)
+    counts: defaultdict[tuple[int, str, int], int] = defaultdict(int)
+    for place in others.values_list("workspace", "table", "object_id"):
+        counts[place] += 1
+    return {
+        concern.pk: _Text(_short(text), _copies(1 + counts[concern.workspace_id, concern.table, concern.object_id]))
+        for concern, text in _with_text(concerns)
+    }
+
+
+def _copies(count: int) -> str:
+    return ngettext("%(count)d copy", "%(count)d copies", count) % {"count": count}
+
+
+def _documents(pks: Collection[int]) -> dict[int, _Text]:
+    text = _("The agent still reads the old text of %(document)s.")
+    names = MemoryDocument.objects.filter(pk__in=pks).values_list("pk", "name")
+    return {pk: _Text(text % {"document": name}) for pk, name in names}
+
+
+def _runs(pks: Collection[int]) -> dict[int, _Text]:
+    kinds = {Run.Status.PARKED: "parked", Run.Status.HELD: "approval"}
+    texts = {}
+    for run in Run.objects.filter(pk__in=pks).only("kind", "status", "error"):
+        text = run_text(kinds.get(Run.Status(run.status), "failed"))
+        texts[run.pk] = _Text(text % {"kind": run.get_kind_display(), "number": run.pk}, _short(masked(run.error)))
+    return texts
+
+
+def _jobs(pks: Collection[int]) -> dict[int, _Text]:
+    return {job.pk: _of(job_item(job)) for job in Job.objects.filter(pk__in=pks).select_related("workspace")}
+
+
+def _imports(pks: Collection[int]) -> dict[int, _Text]:
+    return {item.pk: _of(item) for item in import_items(ImportReport.objects.filter(pk__in=pks))}
+
+
+def _notes(pks: Collection[int]) -> dict[int, _Text]:
+    return dict.fromkeys(pks, _Text(_("Imports have notes."), _("Lines that couldn't be imported")))
+
+
+def _deliveries(pks: Collection[int]) -> dict[int, _Text]:
+    rows = WebhookDelivery.objects.filter(pk__in=pks).select_related("webhook__workspace")
+    return {row.pk: _of(delivery_item(row)) for row in rows}
+
+
+def _of(item: AttentionItem) -> _Text:
+    return _Text(item.text, "", item.url)
+
+
+def _by_workspace(find: Callable[..., list[AttentionItem]]) -> Callable[[Collection[int]], dict[int, _Text]]:
+    def load(pks: Collection[int]) -> dict[int, _Text]:
+        workspaces = Workspace.objects.filter(pk__in=pks)
+        by_slug = {item.slug: _of(item) for item in find(workspaces, _now())}
+        return {row.pk: by_slug[row.slug] for row in workspaces if row.slug in by_slug}
+
+    return load
+
+
+def _now() -> datetime:
+    return timezone.now()
+
+
+LOADERS: dict[str, Callable[[Collection[int]], dict[int, _Text]]] = {
+    "change": _changes,
+    "row": _held_rows,
+    "finding": _findings,
+    "duplicate": _duplicates,
+    "document": _documents,
+    "run": _runs,
+    "job": _jobs,
+    "import": _imports,
+    "note": _notes,
+    "webhook": _deliveries,
+    "late": _by_workspace(late_items),
+    "budget": _by_workspace(budget_items),
+    "folder": _by_workspace(folder_items),
+}

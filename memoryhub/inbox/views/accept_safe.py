@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import ngettext
+
+from memoryhub.inbox.safe_changes import accept_safe_changes, find_safe_changes
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pagination import parse_ints
+from memoryhub.permissions import EDITOR, by_person, get_workspace
+from memoryhub.runs.views.review_bulk import ACTIONS
+
+SHOWN_REASONS = 3
+
+
+def accept_safe(request: HttpRequest, slug: str) -> HttpResponse:
+    """List the held changes without a finding; on POST, accept those that the person saw."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    if request.method == "POST":
+        pks = parse_ints(request.POST.getlist("change"))
+        count, reasons = accept_safe_changes(workspace, pks, by=by_person(request), user=request.user)  # type: ignore[arg-type]
+        text = ngettext("%(count)s change accepted.", "%(count)s changes accepted.", count) % {"count": f"{count:,}"}
+        messages.success(request, text)
+        for reason in dict.fromkeys(reasons[:SHOWN_REASONS]):
+            messages.warning(request, reason)
+        return redirect("inbox", slug)
+    context = {"workspace": workspace, "found": find_safe_changes(workspace), "actions": ACTIONS}
+    return render_page(request, "inbox/accept_safe.html", context)

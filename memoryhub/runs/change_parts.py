@@ -1,0 +1,137 @@
+"""The parts of a held change as a page shows them: diff lines with their warnings, context and source message."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext
+
+from knowledge_app.models import Fact, HeldChange
+from knowledge_app.services.documents.change_review import findings_of
+from knowledge_app.services.documents.held_changes import Hunk
+from memoryhub.lib.masked_text import masked
+from memoryhub.lib.text.change_guard import compare_facts, count_negations, numbers_in
+from memoryhub.lib.text.diff import DiffLine, reworded_lines
+from memoryhub.lib.text.facts import fact_lines, normal_form
+from memoryhub.lib.text.provenance import MIN_SHARE
+from memoryhub.lib.text.similarity import tokens_of
+from memoryhub.runs.flagged_parts import parts_with_warnings
+from sessions_app.models import Entry, Run
+
+AROUND = 2  # lines of context before and after a part
+MAX_SOURCES = 500  # messages compared with each part
+ACCEPT, REJECT, WAIT = "accept", "reject", "wait"
+Warnings = defaultdict[str, list[str]]  # by line
+
+
+@dataclass(frozen=True)
+class PartLine:
+    """A line of a part's diff with the warnings about it."""
+
+    line: DiffLine
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ChangePart:
+    """One part of a change. ``source``: the message that shares the most words with its new lines, if any does."""
+
+    number: int
+    start: int
+    lines: list[PartLine]
+    source: Entry | None = None
+
+    @property
+    def is_risky(self) -> bool:
+        return any(line.warnings for line in self.lines)
+
+    @property
+    def decision(self) -> str:
+        """The decision to begin with. A flagged part has none: a person has to make it."""
+        return WAIT if self.is_risky else ACCEPT
+
+
+def change_parts(change: HeldChange) -> list[ChangePart]:
+    """Return the parts of a change in order, with secrets masked. Reads its source messages."""
+    found = parts_with_warnings(change)
+    ours = (change.ours.content if change.ours else "").split("\n")
+    messages = _messages(change)
+    about_facts = _fact_warnings(change)
+    parts = []
+    for index, (hunk, warnings) in enumerate(found):
+        first = found[index - 1][0].end if index else 0
+        last = found[index + 1][0].start if index + 1 < len(found) else len(ours)
+        before = _context(ours, max(first, hunk.start - AROUND), hunk.start)
+        after = _context(ours, hunk.end, min(last, hunk.end + AROUND))
+        lines = [*before, *_changed_lines(hunk, warnings, about_facts), *after]
+        parts.append(ChangePart(hunk.number, hunk.start + 1, lines, _source(hunk.new, messages)))
+    return parts
+
+
+def _context(lines: Sequence[str], start: int, end: int) -> list[PartLine]:
+    return [PartLine(DiffLine("same", masked(lines[at]), at + 1)) for at in range(start, end)]
+
+
+def _changed_lines(
+    hunk: Hunk, warnings: dict[str, list[str]], about_facts: tuple[Warnings, Warnings]
+) -> list[PartLine]:
+    old, new = [masked(line) for line in hunk.old], [masked(line) for line in hunk.new]
+    pairs = reworded_lines(old, new)
+    pairs += [((), ())] * (max(len(old), len(new)) - len(pairs))
+    about_old, about_new = about_facts
+    removed = [
+        PartLine(DiffLine("del", text, hunk.start + at + 1, parts=pairs[at][0]), about_old[hunk.old[at]])
+        for at, text in enumerate(old)
+    ]
+    added = [
+        PartLine(
+            DiffLine("ins", text, parts=pairs[at][1]), [*warnings.get(hunk.new[at], []), *about_new[hunk.new[at]]]
+        )
+        for at, text in enumerate(new)
+    ]
+    return [*removed, *added]
+
+
+def _fact_warnings(change: HeldChange) -> tuple[Warnings, Warnings]:
+    """Return what a flagged change does to facts, by their lines in the old and the new text."""
+    ours = change.ours.content if change.ours else ""
+    old, new = ours.split("\n"), change.proposed.split("\n")
+    about_old: Warnings = defaultdict(list)
+    about_new: Warnings = defaultdict(list)
+    if not findings_of(change):
+        return about_old, about_new
+    facts = compare_facts(ours, change.proposed)
+    for fact in facts.removed:
+        about_old[old[fact.line - 1]].append(gettext("Removes a fact."))
+    for before, after in facts.rewritten:
+        if numbers_in(before.text) != numbers_in(after.text):
+            about_new[new[after.line - 1]].append(gettext("Changes a number."))
+        if count_negations(before.text) != count_negations(after.text):
+            about_new[new[after.line - 1]].append(gettext("Changes a negation."))
+    kept = {normal_form(line.text) for line in fact_lines(change.proposed)}
+    pinned = Fact.objects.filter(document=change.document_id, died=None, pinned=True).values_list("text", flat=True)
+    lost = {normal_form(text) for text in pinned} - kept
+    for fact in fact_lines(ours) if lost else []:
+        if normal_form(fact.text) in lost:
+            about_old[old[fact.line - 1]].append(gettext("Changes a pinned fact."))
+    return about_old, about_new
+
+
+def _messages(change: HeldChange) -> list[tuple[Entry, frozenset[str]]]:
+    run = change.run
+    if run is None or run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
+        return []
+    entries = Entry.objects.filter(
+        session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
+    )
+    return [(entry, frozenset(tokens_of(entry.content))) for entry in entries.order_by("position")[:MAX_SOURCES]]
+
+
+def _source(lines: Sequence[str], messages: Sequence[tuple[Entry, frozenset[str]]]) -> Entry | None:
+    words = frozenset(tokens_of("\n".join(lines)))
+    if not words or not messages:
+        return None
+    share, _, entry = max((len(words & found) / len(words), -at, entry) for at, (entry, found) in enumerate(messages))
+    return entry if share >= MIN_SHARE else None
