@@ -1,14 +1,20 @@
 "use strict";
 
 /* Draws a graph on a canvas. ``graph.nodes``: { label, kind, x, y, size, community, degree, links }, the most important
-   first; ``graph.edges``: { a, b, strength, same }. ``look``: { shown(node), chosen, matches } decides how. */
+   first; ``graph.edges``: { a, b, strength, same }. ``look``: { shown(node), chosen, matches } decides how.
+   The graph is painted on a sheet larger than the view. While it moves, the sheet is only copied; once it rests, it is
+   painted again. What is chosen is drawn on top. */
 const graphDrawing = (canvas, graph) => {
-  const pen = canvas.getContext("2d");
+  const view = canvas.getContext("2d", { alpha: false });
+  const sheet = document.createElement("canvas");
+  const paper = sheet.getContext("2d", { alpha: false });
+  const painted = { x: 0, y: 0, k: 0 }; /* the camera of the sheet; k is 0 if it has to be painted again */
+  let pen = view;
   const camera = { x: 0, y: 0, k: 1 }; /* the middle of the view and its scale */
   const look = { shown: () => true, chosen: null, matches: null };
   const tags = new Map(); /* drawn labels, by node */
   const EDGES = [[0.45, 0.42, 0.9], [0.22, 0.28, 0.8], [0, 0.17, 0.7]]; /* from a strength on: alpha, width */
-  let colours = {}, halos = {}, mist = null, width = 1, height = 1, ratio = 1, asked = 0, labelled = { k: 0, list: [] };
+  let colours = {}, halos = {}, mist = null, width = 1, height = 1, ratio = 1, asked = 0, rest = 0, labels = [];
 
   const css = (name) => getComputedStyle(canvas).getPropertyValue(name).trim();
   const colour = (name) => { /* light-dark() is resolved by the browser, not by the canvas */
@@ -94,7 +100,7 @@ const graphDrawing = (canvas, graph) => {
     }
     pen.globalAlpha = 1;
   };
-  const drawEdges = (edges, faded) => {
+  const drawEdges = (edges) => {
     pen.strokeStyle = colours.ink;
     const lists = EDGES.map(() => []);
     for (const edge of edges) {
@@ -109,8 +115,8 @@ const graphDrawing = (canvas, graph) => {
         pen.moveTo(x1, y1);
         pen.lineTo(x2, y2);
       }
-      pen.globalAlpha = EDGES[level][1] * (faded ? 0.3 : 1);
-      pen.lineWidth = EDGES[level][2] * Math.min(1.6, Math.max(1, growth()));
+      pen.globalAlpha = EDGES[level][1];
+      pen.lineWidth = EDGES[level][2]; /* below one pixel: many wider lines are slow */
       pen.stroke();
     });
     pen.globalAlpha = 1;
@@ -120,7 +126,7 @@ const graphDrawing = (canvas, graph) => {
   const tagOf = (node, strong) => {
     const id = `${strong ? "!" : ""}${node.place}`;
     if (tags.has(id)) return tags.get(id);
-    const size = strong ? 13 : Math.round(10.5 + Math.min(4, node.size / 5));
+    const size = Math.round(10.5 + Math.min(4, node.size / 5));
     const text = node.label.length > 28 ? `${node.label.slice(0, 27)}…` : node.label;
     const font = `${strong || node.kind !== "term" ? 600 : 450} ${size}px ${colours.font}`;
     pen.font = font;
@@ -160,7 +166,7 @@ const graphDrawing = (canvas, graph) => {
       });
       if (node.side >= 0) list.push(node);
     }
-    labelled = { k: camera.k, list };
+    labels = list;
   };
   const drawLabels = (nodes, strong) => {
     for (const node of nodes) {
@@ -170,22 +176,52 @@ const graphDrawing = (canvas, graph) => {
     }
   };
 
-  const draw = () => {
-    asked = 0;
+  const margin = (size) => Math.round(size * 0.35); /* of the view, on each side of the sheet */
+  const paint = () => {
+    const [wide, high] = [width, height];
+    pen = paper;
+    [width, height] = [wide + 2 * margin(wide), high + 2 * margin(high)];
+    if (sheet.width !== Math.round(width * ratio) || sheet.height !== Math.round(height * ratio)) {
+      Object.assign(sheet, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+    }
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
+    pen.fillStyle = colours.ground;
+    pen.fillRect(0, 0, width, height);
     const reach = EDGE_OF_MIST * camera.k;
     const [mx, my] = toScreen({ x: 0, y: 0 });
     pen.drawImage(mist, mx - reach, my - reach, 2 * reach, 2 * reach);
-    const nodes = graph.nodes.filter(look.shown);
-    const edges = graph.edges.filter(({ a, b }) => look.shown(a) && look.shown(b));
+    drawEdges(graph.edges.filter(({ a, b }) => look.shown(a) && look.shown(b)));
+    drawNodes(graph.nodes.filter(look.shown), 1);
+    chooseLabels();
+    drawLabels(labels);
+    Object.assign(painted, camera);
+    [width, height, pen] = [wide, high, view];
+  };
+  const isCovered = () => { /* whether the sheet shows all of the view, neither too coarse nor too small */
+    const scale = camera.k / painted.k;
+    if (!(scale > 0.45 && scale < 2.6)) return false;
+    const room = (size) => Math.max(0, (size / 2 + margin(size)) * scale - size / 2) + (scale < 1 ? size : 0);
+    return Math.abs(camera.x - painted.x) * camera.k <= room(width) && Math.abs(camera.y - painted.y) * camera.k <= room(height);
+  };
+  const draw = () => {
+    asked = 0;
+    if (!painted.k || !isCovered()) paint();
+    const scale = camera.k / painted.k;
+    const [wide, high] = [(width + 2 * margin(width)) * scale, (height + 2 * margin(height)) * scale];
+    const [x, y] = toScreen(painted);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.fillStyle = colours.ground;
+    pen.fillRect(0, 0, width, height);
+    const still = scale === 1 ? Math.round : Number; /* whole pixels stay sharp */
+    pen.drawImage(sheet, still(x - wide / 2), still(y - high / 2), wide, high);
+    if (look.chosen || look.matches) drawChosen();
+  };
+  const drawChosen = () => {
     const { chosen, matches } = look;
-    const faded = Boolean(chosen || matches);
-    drawEdges(edges, faded);
-    drawNodes(nodes, faded ? 0.22 : 1);
-    if (Math.abs(labelled.k / camera.k - 1) > 0.02 || !labelled.list.length) chooseLabels();
-    if (!faded) return drawLabels(labelled.list);
-    const near = chosen ? chosen.links.filter(look.shown) : nodes.filter((node) => matches.has(node));
+    pen.globalAlpha = 0.8;
+    pen.fillRect(0, 0, width, height); /* a veil */
+    pen.globalAlpha = 1;
+    const near = chosen ? chosen.links.filter(look.shown) : graph.nodes.filter((node) => look.shown(node) && matches.has(node));
     if (chosen) {
       pen.strokeStyle = colours.accent;
       pen.globalAlpha = 0.75;
@@ -201,11 +237,16 @@ const graphDrawing = (canvas, graph) => {
       pen.arc(x, y, radius(chosen) + 5, 0, 7);
       pen.stroke();
     } else drawNodes(near, 1);
-    drawLabels(near.slice(0, 40), false);
+    drawLabels(near.slice(0, 40));
     if (chosen) drawLabels([chosen], true);
   };
   const redraw = () => { if (!asked) asked = requestAnimationFrame(draw); };
-  const relabel = () => { labelled.list = []; redraw(); };
+  const repaint = () => { clearTimeout(rest); painted.k = 0; redraw(); };
+  const moved = () => { /* painted again once it rests */
+    clearTimeout(rest);
+    rest = setTimeout(repaint, 160);
+    redraw();
+  };
 
   const resize = () => {
     const { clientWidth, clientHeight } = canvas;
@@ -213,7 +254,7 @@ const graphDrawing = (canvas, graph) => {
     [width, height, ratio] = [clientWidth, clientHeight, Math.min(2, devicePixelRatio || 1)];
     Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     tags.clear();
-    relabel();
+    repaint();
   };
   const LEAST = 0.08, MOST = 12;
   const zoomAt = (factor, x = width / 2, y = height / 2) => { /* the place under the pointer stays */
@@ -221,9 +262,9 @@ const graphDrawing = (canvas, graph) => {
     camera.x += (x - width / 2) * (1 / camera.k - 1 / k);
     camera.y += (y - height / 2) * (1 / camera.k - 1 / k);
     camera.k = k;
-    redraw();
+    moved();
   };
-  const moveBy = (dx, dy) => { camera.x -= dx / camera.k; camera.y -= dy / camera.k; redraw(); };
+  const moveBy = (dx, dy) => { camera.x -= dx / camera.k; camera.y -= dy / camera.k; moved(); };
   const whole = () => {
     const xs = graph.nodes.map(({ x }) => x), ys = graph.nodes.map(({ y }) => y);
     const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
@@ -232,13 +273,13 @@ const graphDrawing = (canvas, graph) => {
   };
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const flyTo = (goal) => {
-    if (still.matches) { Object.assign(camera, goal); return relabel(); }
+    if (still.matches) { Object.assign(camera, goal); return repaint(); }
     const from = { ...camera }, start = performance.now();
     const step = (now) => {
       const share = Math.min(1, (now - start) / 320), eased = 1 - (1 - share) ** 3;
       for (const name of ["x", "y", "k"]) camera[name] = from[name] + (goal[name] - from[name]) * eased;
       if (share < 1) requestAnimationFrame(step);
-      if (share < 1) redraw(); else relabel();
+      if (share < 1) redraw(); else repaint();
     };
     requestAnimationFrame(step);
   };
@@ -255,7 +296,7 @@ const graphDrawing = (canvas, graph) => {
 
   readColours();
   new ResizeObserver(resize).observe(canvas);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); redraw(); });
-  new MutationObserver(() => { readColours(); redraw(); }).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-  return { camera, look, redraw, relabel, resize, zoomAt, moveBy, flyTo, whole, nodeAt, toScreen, still };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); repaint(); });
+  new MutationObserver(() => { readColours(); repaint(); }).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  return { camera, look, redraw, repaint, resize, zoomAt, moveBy, flyTo, whole, nodeAt, toScreen, still };
 };

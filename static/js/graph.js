@@ -27,7 +27,7 @@
   const { camera, look } = drawing;
   drawing.resize();
   Object.assign(camera, drawing.whole());
-  drawing.relabel();
+  drawing.repaint();
 
   /* What is shown: kinds of the legend, until the day of the slider. */
   const hidden = new Set();
@@ -37,7 +37,7 @@
     box.checked = true;
     box.addEventListener("change", () => {
       if (box.checked) hidden.delete(box.dataset.kind); else hidden.add(box.dataset.kind);
-      drawing.relabel();
+      drawing.repaint();
     });
   }
 
@@ -149,7 +149,7 @@
   });
   const release = (event) => {
     if (!pointers.delete(event.pointerId)) return;
-    if (moved > 4) return drawing.relabel();
+    if (moved > 4) return drawing.repaint();
     if (event.type !== "pointerup") return;
     const node = drawing.nodeAt(...spot(event), event.pointerType === "touch" ? 16 : 6);
     if (node) open(node); else if (chosen) close();
@@ -157,12 +157,9 @@
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", () => point(null));
-  let settled = 0;
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     drawing.zoomAt(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0016)), ...spot(event));
-    clearTimeout(settled);
-    settled = setTimeout(drawing.relabel, 120);
   }, { passive: false });
 
   /* Buttons and keys. */
@@ -232,7 +229,7 @@
     until = place >= days.length - 1 ? "9999" : days[place];
     output.textContent = words.until.replace("{day}", written.format(new Date(`${days[place]}T00:00:00Z`)));
     day.setAttribute("aria-valuetext", output.textContent);
-    drawing.relabel();
+    drawing.repaint();
   };
   if (days.length > 1) {
     day.max = days.length - 1;
