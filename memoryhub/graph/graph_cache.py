@@ -15,9 +15,10 @@ from django.db import transaction
 from django.db.models import Max, QuerySet, Sum
 
 from knowledge_app.models import GraphLayout, KnowledgeEntry, Observation, TermRelation
-from memoryhub.graph.memory_graph import KINDS, MemoryGraph, Node, build_graph
+from memoryhub.graph.memory_graph import KINDS, MemoryGraph, Node, build_graph, term_key
 from memoryhub.graph.memory_texts import memory_texts
 from memoryhub.graph.placement import place_nodes
+from memoryhub.graph.similar_owners import similar_owners
 from memoryhub.lib import db_retry
 from sessions_app.models import AuditRecord, Session, Workspace
 
@@ -132,7 +133,8 @@ def _computed(workspace: Workspace, now: datetime) -> GraphLayout:
     """Return the unsaved layout. The revision is read first, so that later changes invalidate it."""
     revision = AuditRecord.objects.filter(workspace=workspace).aggregate(last=Max("pk"))["last"] or 0
     messages = _message_count(workspace)
-    graph = build_graph(list(memory_texts(workspace)), _relations(workspace))
+    texts = list(memory_texts(workspace))
+    graph = build_graph(texts, [*_relations(workspace), *similar_owners(workspace, texts)])
     return GraphLayout(
         workspace=workspace,
         version=VERSION,
@@ -144,10 +146,12 @@ def _computed(workspace: Workspace, now: datetime) -> GraphLayout:
 
 
 def _relations(workspace: Workspace) -> list[tuple[str, str, float]]:
-    """Return the related terms of the semantic graph, with their cosines."""
+    """Return the nodes of related terms of the semantic graph, with their cosines."""
     rows = TermRelation.objects.filter(term__workspace=workspace, is_removed=False).order_by("pk")
     found = rows.values_list("term__text", "related__text", "cosine", "pinned")[:MOST_RELATIONS]
-    return [(one, other, 1.0 if pinned else cosine or 0.7) for one, other, cosine, pinned in found]
+    return [
+        (term_key(one), term_key(other), 1.0 if pinned else cosine or 0.7) for one, other, cosine, pinned in found
+    ]
 
 
 def _data(graph: MemoryGraph) -> dict[str, Any]:

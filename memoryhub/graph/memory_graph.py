@@ -74,7 +74,7 @@ class MemoryGraph:
 def build_graph(
     texts: Sequence[MemoryText], similar: Iterable[tuple[str, str, float]] = (), *, most: int = MOST_NODES
 ) -> MemoryGraph:
-    """Return the graph of texts. ``similar``: pairs of words with their similarity, 0 to 1. Deterministic."""
+    """Return the graph of texts. ``similar``: keys of two nodes with their similarity, 0 to 1. Deterministic."""
     names = find_names((text.text, text.section) for text in texts if text.names)
     found: dict[str, Node] = {}
     mentions = [_mentions(text, names, found) for text in texts]
@@ -185,8 +185,8 @@ def _similar_edges(
     similar: Iterable[tuple[str, str, float]], places: dict[str, int], known: set[tuple[int, int]]
 ) -> list[Edge]:
     edges = []
-    for word, other_word, similarity in similar:
-        one, other = places.get(term_key(word)), places.get(term_key(other_word))
+    for key, other_key, similarity in similar:
+        one, other = places.get(key), places.get(other_key)
         if one is None or other is None or one == other or (min(one, other), max(one, other)) in known:
             continue
         known.add((min(one, other), max(one, other)))

@@ -40,7 +40,10 @@ class Owner:
 
 @dataclass(frozen=True)
 class MemoryText:
-    """A text, with secrets masked. ``names``: whether names of people and projects are searched in it."""
+    """A text, with secrets masked. ``names``: whether names of people and projects are searched in it.
+
+    ``row``: the kind and primary key by which its embedding is stored.
+    """
 
     text: str
     weight: float
@@ -48,6 +51,7 @@ class MemoryText:
     section: str = ""
     owners: list[Owner] = field(default_factory=list)
     names: bool = True
+    row: tuple[str, int] | None = None
 
 
 def memory_texts(workspace: Workspace) -> Iterator[MemoryText]:
@@ -116,26 +120,32 @@ def _facts(workspace: Workspace, sessions: dict[int, Owner]) -> Iterator[MemoryT
         owners = [section_owner(document, name, section)]
         owners += [tag_owner(safe_text(category))] if category else []
         owners += [sessions[session] for session in list(origins.get(pk, ()))[:3] if session in sessions]
-        yield MemoryText(safe_text(text)[:MOST_CHARS], FACT, min(times, default=born), section, owners)
+        yield MemoryText(
+            safe_text(text)[:MOST_CHARS], FACT, min(times, default=born), section, owners, row=("memory", pk)
+        )
 
 
 def _knowledge(workspace: Workspace) -> Iterator[MemoryText]:
     rows = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None, hold=None)
-    columns = ("beginning", "category", "tags", "source", "created_at", "updated_at")
-    for text, category, tags, source, created, updated in _cut(rows).values_list(*columns)[:MOST_ROWS]:
+    columns = ("beginning", "category", "tags", "source", "created_at", "updated_at", "pk")
+    for text, category, tags, source, created, updated, pk in _cut(rows).values_list(*columns)[:MOST_ROWS]:
         owners = [tag_owner(category), *(tag_owner(safe_text(str(tag))) for tag in tags if str(tag).strip())]
         project = project_of(safe_text(source))
         owners += [project_owner(project)] if project else []
-        yield MemoryText(safe_text(text)[:MOST_CHARS], KNOWLEDGE, created or updated, owners=owners)
+        yield MemoryText(
+            safe_text(text)[:MOST_CHARS], KNOWLEDGE, created or updated, owners=owners, row=("knowledge", pk)
+        )
 
 
 def _observations(workspace: Workspace) -> Iterator[MemoryText]:
     rows = Observation.objects.filter(workspace=workspace, withdrawn_at=None, hold=None)
-    columns = ("beginning", "category", "source", "occurred_at", "recorded_at")
-    for text, category, source, occurred, recorded in _cut(rows).values_list(*columns)[:MOST_ROWS]:
+    columns = ("beginning", "category", "source", "occurred_at", "recorded_at", "pk")
+    for text, category, source, occurred, recorded, pk in _cut(rows).values_list(*columns)[:MOST_ROWS]:
         project = project_of(safe_text(source))
         owners = [tag_owner(category), *([project_owner(project)] if project else [])]
-        yield MemoryText(safe_text(text)[:MOST_CHARS], KNOWLEDGE, occurred or recorded, owners=owners)
+        yield MemoryText(
+            safe_text(text)[:MOST_CHARS], KNOWLEDGE, occurred or recorded, owners=owners, row=("observation", pk)
+        )
 
 
 def _key_values(workspace: Workspace) -> Iterator[MemoryText]:
@@ -148,21 +158,24 @@ def _key_values(workspace: Workspace) -> Iterator[MemoryText]:
 
 def _history(workspace: Workspace, sessions: dict[int, Owner]) -> Iterator[MemoryText]:
     rows = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None, hold=None)
-    columns = ("beginning", "session", "occurred_at", "recorded_at")
-    for text, session, occurred, recorded in _cut(rows).values_list(*columns)[:MOST_ROWS]:
+    columns = ("beginning", "session", "occurred_at", "recorded_at", "pk")
+    for text, session, occurred, recorded, pk in _cut(rows).values_list(*columns)[:MOST_ROWS]:
         owners = [sessions[session]] if session in sessions else []
-        yield MemoryText(safe_text(text)[:MOST_CHARS], HISTORY, occurred or recorded, owners=owners)
+        yield MemoryText(
+            safe_text(text)[:MOST_CHARS], HISTORY, occurred or recorded, owners=owners, row=("history", pk)
+        )
     summaries = Summary.objects.filter(workspace=workspace, session__in=list(sessions))
-    columns = ("beginning", "session", "ends_at", "created_at")
-    for text, session, ended, created in _cut(summaries).values_list(*columns)[:MOST_ROWS]:
+    of_summary = ("beginning", "session", "ends_at", "created_at")
+    for text, session, ended, created in _cut(summaries).values_list(*of_summary)[:MOST_ROWS]:
         yield MemoryText(safe_text(text)[:MOST_CHARS], SUMMARY, ended or created, owners=[sessions[session]])
 
 
 def _messages(workspace: Workspace, sessions: dict[int, Owner]) -> Iterator[MemoryText]:
     rows = Entry.objects.filter(workspace=workspace, kind=Entry.Kind.MESSAGE, role__in=("user", "assistant"))
-    columns = ("beginning", "session", "role", "occurred_at", "recorded_at")
-    for text, session, role, occurred, recorded in _cut(rows).values_list(*columns)[:MOST_MESSAGES]:
+    columns = ("beginning", "session", "role", "occurred_at", "recorded_at", "pk")
+    for text, session, role, occurred, recorded, pk in _cut(rows).values_list(*columns)[:MOST_MESSAGES]:
         if session in sessions and text.strip():
             is_said = role == "user"
             weight, owners = SAID if is_said else ANSWERED, [sessions[session]]
-            yield MemoryText(safe_text(text)[:MOST_CHARS], weight, occurred or recorded, owners=owners, names=is_said)
+            at, row = occurred or recorded, ("entry", pk)
+            yield MemoryText(safe_text(text)[:MOST_CHARS], weight, at, owners=owners, names=is_said, row=row)

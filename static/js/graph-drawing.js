@@ -48,7 +48,9 @@ const graphDrawing = (canvas, graph) => {
   const MIST = 512, EDGE_OF_MIST = 1150;
   const drawMist = () => {
     const sheet = Object.assign(document.createElement("canvas"), { width: MIST, height: MIST });
-    const brush = sheet.getContext("2d");
+    const brush = sheet.getContext("2d", { alpha: false }); /* on the ground: faint colours alone are too coarse */
+    brush.fillStyle = colours.ground;
+    brush.fillRect(0, 0, MIST, MIST);
     const sprite = drawSpot(colours.accent);
     const sizes = new Map();
     for (const node of graph.nodes) sizes.set(node.community, (sizes.get(node.community) ?? 0) + 1);

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_app.models import HistoryEntry, KeyValue, KnowledgeEntry, Observation, Term, TermRelation
+from knowledge_app.models import (
+    Fact,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    Observation,
+    RowVector,
+    Term,
+    TermRelation,
+)
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
@@ -14,6 +23,7 @@ from memoryhub.graph.memory_graph import build_graph
 from memoryhub.graph.memory_texts import MemoryText
 from memoryhub.graph.names import find_names
 from memoryhub.graph.placement import place_nodes
+from memoryhub.lib import vectors
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON, add, open_at
@@ -125,6 +135,23 @@ def test_related_terms_are_joined_as_similar(workspace):
     store(workspace, [NewObservation("finding", f"Parcels {word}") for word in ("arrive", "depart")], by=BY)
 
     assert edges(graph_of(workspace, NOW))[frozenset(("term:carrier", "term:parcel"))] == 2
+
+
+def test_sections_with_similar_embeddings_are_joined(workspace):
+    write(
+        workspace, "# Tea\n\n- green\n- black\n\n# Coffee\n\n- mocha\n- latte\n\n# Bolts\n\n- hexagonal\n- square\n"
+    )
+    near, far = vectors.pack([1.0, 0.0]), vectors.pack([0.0, 1.0])
+    for fact in Fact.objects.all():
+        vector = far if fact.section == "Bolts" else near
+        RowVector.objects.create(
+            workspace=workspace, kind="memory", object_id=fact.pk, fingerprint="f", text_hash="h", vector=vector
+        )
+    document = workspace.documents.get().pk
+
+    similar = {pair for pair, kind in edges(graph_of(workspace, NOW)).items() if kind == 2}
+
+    assert similar == {frozenset((f"section:{document}:Tea", f"section:{document}:Coffee"))}
 
 
 def test_withdrawn_and_held_rows_and_secrets_are_left_out(workspace):
