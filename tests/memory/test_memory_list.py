@@ -211,7 +211,7 @@ def test_selected_rows_of_several_kinds_are_edited_and_undone(known, editor):
 
     assert Fact.objects.get(pk=fact.pk).pinned
     html = response.content.decode()
-    assert "Left out" in html
+    assert "Skipped, because it doesn&#x27;t apply: 1 knowledge entry and 1 observation." in html
     assert "Undo" in html
     assert 'data-reason="Only for memory lines"' in html
 
