@@ -19,7 +19,6 @@ from sessions_app.services.audit import Actor, By, record
 from tests.hub import AGENT, NOW, PERSON, compress, open_at, talk
 
 pytestmark = pytest.mark.django_db
-WORKER = Actor("run", "the worker")
 FILE = Actor("sync", "the agent's file")
 
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.audit.audit_log import AuditFilter, export_lines, filter_records, record_export
 from memoryhub.audit.audit_log_forms import AuditFilterForm
+from memoryhub.audit.timeline import author_label
 from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.htmx import render_page
@@ -56,6 +57,7 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 slugs.get(row.workspace_id or 0, ""),
                 keys.get(row.session_id or 0),
                 read_time(row.detail.get("taken_at"), UTC),
+                author_label(row.actor_name),
             )
             for row in page.rows
         ],
