@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from django.contrib.auth.models import User
 
+from knowledge_app.models import GraphLayout
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import BadBackup, unpack_backup, write_backup_file
 from memoryhub.backups.schema import check_schema
@@ -45,6 +46,18 @@ def test_backups_contain_no_session_keys(client, settings, tmp_path):
     assert created.manifest.tables["auth_user"].size == 1
     assert created.manifest.tables["memoryhub_signin"].size == 0
     assert all(key.encode() not in file.read_bytes() for file in unpacked.iterdir())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_backups_contain_no_cached_graphs(workspace, tmp_path):
+    GraphLayout.objects.create(workspace=workspace, version=1, revision=1, message_count=0, data={"nodes": ["xyzzy"]})
+    created = back_up(tmp_path / "out")
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    unpack_backup(created.file, "", unpacked)
+
+    assert created.manifest.tables["knowledge_app_graphlayout"].size == 0
+    assert all(b"xyzzy" not in file.read_bytes() for file in unpacked.iterdir())
 
 
 @pytest.mark.django_db(transaction=True)
