@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SEED = 7
 STEPS = 90
+BLOCK = 64
+CLOSEST = 5.0  # distance below which nodes don't repel each other more
 SCALE = 1_000  # the furthest coordinate
 PULL, WITHIN = 0.05, 2.0  # of edges, and how much stronger they pull within a community
 COHESION = 0.05  # pull to the middle of the community
@@ -107,14 +109,7 @@ def _relax(start: Rows, communities: Sequence[int], sizes: Sequence[float], link
     members = np.bincount(group).astype(np.float32)
     for step in range(STEPS):
         cooling = 1 - step / STEPS
-        squares = np.einsum("ij,ij->i", at, at)
-        gaps = at @ at.T
-        gaps *= -2
-        gaps += squares[:, None]
-        gaps += squares[None, :]
-        np.maximum(gaps, 25.0, out=gaps)
-        np.divide(mass[None, :], gaps, out=gaps)
-        force = at * gaps.sum(axis=1)[:, None] - gaps @ at
+        force = _repulsion(at, mass)
         along = (at[other] - at[one]) * pull[:, None]
         for axis in range(2):
             force[:, axis] += np.bincount(one, along[:, axis], count) - np.bincount(other, along[:, axis], count)
@@ -123,6 +118,29 @@ def _relax(start: Rows, communities: Sequence[int], sizes: Sequence[float], link
         length = np.maximum(np.linalg.norm(force, axis=1), 1e-6)
         at += force * (np.minimum(length, 40 * cooling) / length)[:, None]
     return at
+
+
+def _repulsion(at: Rows, mass: Rows) -> Rows:
+    """Return the force on each node from all others, by blocks of rows that fit into the processor's cache.
+
+    Plain loops: for such narrow matrices, the threads of a matrix product cost more than they gain.
+    """
+    import numpy as np
+
+    force = np.empty_like(at)
+    x, y = np.ascontiguousarray(at[:, 0]), np.ascontiguousarray(at[:, 1])
+    for start in range(0, len(at), BLOCK):
+        end = start + BLOCK
+        across, down = x[start:end, None] - x, y[start:end, None] - y
+        share = across * across
+        share += down * down
+        np.maximum(share, CLOSEST**2, out=share)
+        np.divide(mass, share, out=share)
+        across *= share
+        down *= share
+        force[start:end, 0] = across.sum(axis=1)
+        force[start:end, 1] = down.sum(axis=1)
+    return force
 
 
 def _separate(at: Rows, sizes: Sequence[float]) -> Rows:
