@@ -1,4 +1,4 @@
-"""Models of accounts, agents' tokens, the access log, saved searches, processes and jobs."""
+"""Models of settings, accounts, agents' tokens, the access log, saved searches, processes and jobs."""
 
 from __future__ import annotations
 
@@ -108,6 +108,21 @@ class Preferences(models.Model):
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"
+
+
+class StoredSetting(models.Model):
+    """A setting of the hub that was saved on its settings page. The environment takes precedence.
+
+    ``name``: of the environment variable. ``value``: as in the environment; an API key is encrypted.
+    """
+
+    name = models.CharField(max_length=64, unique=True)
+    value = models.TextField()
+    updated_by = models.CharField(max_length=200)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Process(models.Model):

@@ -25,6 +25,7 @@ from memoryhub.models import (
     SavedSearch,
     SetupToken,
     SignIn,
+    StoredSetting,
 )
 from sessions_app.models import (
     AuditRecord,
@@ -214,6 +215,15 @@ class SignInAdmin(ReadOnlyAdmin):
     list_select_related = ["user"]
     search_fields = ["user__username", "browser", "address"]
     hidden = ("session_key",)
+
+
+@admin.register(StoredSetting)
+class StoredSettingAdmin(ReadOnlyAdmin):
+    """Without values: the settings page shows them."""
+
+    list_display = ["name", "updated_by", "updated_at"]
+    search_fields = ["name"]
+    hidden = ("value",)
 
 
 @admin.register(AuditSeal)

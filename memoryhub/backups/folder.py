@@ -29,6 +29,7 @@ from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.models import Job
 from memoryhub.processes import this_home
 from sessions_app.services.audit import Actor, By, record
+from sessions_app.services.stored_settings import hub_settings
 
 NAME = re.compile(r"memoryhub-(\d{8}T\d{6}Z)(?:-(\d+))?\.(?:tar\.gz|sealed)")
 SCHEDULE = Actor("run", "the schedule")
@@ -120,7 +121,8 @@ def create_in_folder(
             raise
         update_state(failed_at="", failure="")
         record_backup(created, by=By(actor, clock()))
-        for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
+        keep = hub_settings().values["MEMORYHUB_BACKUP_KEEP"]
+        for old in list_backups()[keep:] if keep > 0 else []:
             remove_backup(old.name, by=By(SCHEDULE, clock()))
         return created
 
@@ -213,7 +215,7 @@ def is_cancellable(job: Job) -> bool:
 
 def is_due(now: datetime) -> bool:
     """Return whether MEMORYHUB_BACKUP_HOURS have passed since the latest backup or the hub's first start."""
-    hours = settings.MEMORYHUB_BACKUP_HOURS
+    hours = hub_settings().values["MEMORYHUB_BACKUP_HOURS"]
     if hours <= 0:
         return False
     state = read_state()
@@ -227,11 +229,12 @@ def is_due(now: datetime) -> bool:
 
 def next_due(now: datetime) -> datetime | None:
     """Return when the next scheduled backup is due; None if the schedule is off."""
-    if settings.MEMORYHUB_BACKUP_HOURS <= 0:
+    hours = hub_settings().values["MEMORYHUB_BACKUP_HOURS"]
+    if hours <= 0:
         return None
     state = read_state()
     times = [datetime.fromisoformat(text) for text in (state.watched_since,) if text]
-    due = max([*times, *_backup_times(now)], default=now) + timedelta(hours=settings.MEMORYHUB_BACKUP_HOURS)
+    due = max([*times, *_backup_times(now)], default=now) + timedelta(hours=hours)
     return max([due, *_retry_times(state)])
 
 

@@ -21,6 +21,7 @@ from memoryhub.backups.in_use_lock import database_label
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.permissions import by_person, require_hub_operator
+from sessions_app.services.stored_settings import hub_settings
 
 STEPS = {
     "waiting": (_("Waiting"), _("The worker starts it in a moment.")),
@@ -37,7 +38,7 @@ def backups(request: HttpRequest) -> HttpResponse:
     step = (job.stage or "waiting") if job else ""
     may_cancel = job is not None and folder.is_cancellable(job)
     step_title, step_words = STEPS.get(step, (step, ""))
-    state = folder.read_state()
+    state, values = folder.read_state(), hub_settings().values
     context = {
         "kept": folder.list_backups(),
         "step": step,
@@ -48,8 +49,8 @@ def backups(request: HttpRequest) -> HttpResponse:
         "failed_at": parse_datetime(state.failed_at) if state.failed_at else None,
         "failure": state.failure,
         "next_due": folder.next_due(timezone.now()),
-        "hours": settings.MEMORYHUB_BACKUP_HOURS,
-        "keep": settings.MEMORYHUB_BACKUP_KEEP,
+        "hours": values["MEMORYHUB_BACKUP_HOURS"],
+        "keep": values["MEMORYHUB_BACKUP_KEEP"],
         "folder": settings.MEMORYHUB_BACKUP_DIR,
         "has_key": bool(settings.MEMORYHUB_BACKUP_KEY),
         "database": database_label(connection),

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.backups.create import hub_version
 from memoryhub.backups.in_use_lock import database_label
+from sessions_app.services.stored_settings import HubSettings, hub_settings
 
 ATTRIBUTES = {"MEMORYHUB_TIME_ZONE": "TIME_ZONE", "MEMORYHUB_DEBUG": "DEBUG", "MEMORYHUB_SECRET_KEY": "SECRET_KEY"}
 ADDRESSES = frozenset(
@@ -130,7 +131,8 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
 class Setting:
     """One setting. ``value`` is for display, "" if not set; for a secret it only says whether one is set.
 
-    ``source``: "environment", "file" (created by the hub in its folder) or "default".
+    ``source``: "environment", "page" (saved on the settings page), "file" (created by the hub in its folder) or
+    "default".
     """
 
     name: str
@@ -154,7 +156,8 @@ class Hub:
 
 def list_settings() -> list[Setting]:
     """Return all settings in the order of docs/settings.md."""
-    return [_setting(name, str(effect)) for name, effect in EFFECTS.items()]
+    current = hub_settings()
+    return [_setting(name, str(effect), current) for name, effect in EFFECTS.items()]
 
 
 def hub() -> Hub:
@@ -175,16 +178,19 @@ def deployment_warnings() -> list[CheckMessage]:
     return [message for message in messages if not message.is_silenced()]
 
 
-def _setting(name: str, effect: str) -> Setting:
-    is_given = name in settings.GIVEN_SETTINGS
-    source = "environment" if is_given else "file" if name == "MEMORYHUB_SECRET_KEY" else "default"
-    return Setting(name, _shown(name), source, effect, name in SECRETS)
+def _setting(name: str, effect: str, current: HubSettings) -> Setting:
+    source = "file" if name == "MEMORYHUB_SECRET_KEY" else "default"
+    if name in settings.GIVEN_SETTINGS:
+        source = "environment"
+    elif name in current.stored:
+        source = "page"
+    return Setting(name, _shown(name, current), source, effect, name in SECRETS)
 
 
-def _shown(name: str) -> str:
+def _shown(name: str, current: HubSettings) -> str:
     if name == "DATABASE_URL":
         return database_label(connection)
-    value = getattr(settings, ATTRIBUTES.get(name, name))
+    value = current.values[name] if name in current.values else getattr(settings, ATTRIBUTES.get(name, name))
     if name in SECRETS:
         return gettext("set (hidden)") if value else ""
     return ", ".join(

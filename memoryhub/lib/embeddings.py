@@ -102,7 +102,7 @@ def embed(settings: EmbeddingSettings, texts: Sequence[str]) -> EmbeddingBatch:
     if message := provider_error(settings.provider):
         raise ModelRefused(message)
     if not settings.model or not settings.base_url:
-        raise ModelRefused("Embeddings are not configured. Set MEMORYHUB_EMBEDDING_PROVIDER.", code="model_not_set")
+        raise ModelRefused("No embedding provider is chosen. Choose one in the hub's settings.", code="model_not_set")
     with open_model_client(settings) as client:
         response = client.embeddings.with_raw_response.create(
             model=settings.model, input=list(texts), encoding_format="float", extra_body=_encoding_option(settings)

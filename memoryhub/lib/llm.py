@@ -151,7 +151,7 @@ def _post(
 ) -> bytes:
     if not settings.model or not settings.base_url:
         raise ModelRefused(
-            "No model is configured. Set MEMORYHUB_LLM_MODEL and, unless you use OpenAI, MEMORYHUB_LLM_BASE_URL.",
+            "No model is connected. Connect one in the hub's settings.",
             code="model_not_set",
         )
     host, _ = split_url(settings.base_url)

@@ -144,7 +144,7 @@ def chosen_model(session: Session, method: str) -> ModelSettings | None:
     model = None if method == Summary.Method.HEURISTIC else model_for(session.workspace)
     if model is None and method == Summary.Method.LLM:
         raise ModelRefused(
-            "No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL, or summarise by rule.",
+            "No model is connected. Connect one in the hub's settings, or summarise by rule.",
             code="model_not_set",
         )
     return model

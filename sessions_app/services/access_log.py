@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.core.cache import cache
 from django.db.models import F, Max, Q, QuerySet
 
@@ -18,6 +17,7 @@ from memoryhub.lib import db_retry
 from memoryhub.models import AccessedRow, AccessRecord, ApiToken
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import By
+from sessions_app.services.stored_settings import hub_settings
 
 MOST_DROPPED = 2_000  # per sweep, so that other writers don't wait long
 SAME_SECONDS = 60  # in which a repeated read isn't logged again
@@ -144,8 +144,8 @@ def _having(**conditions: object) -> QuerySet[AccessRecord]:
 
 def forget_old_accesses(now: datetime) -> None:
     """Delete records older than the retention setting, a few thousand per call; 0 days keeps them."""
-    if settings.MEMORYHUB_ACCESS_DAYS:
-        limit = now - timedelta(days=settings.MEMORYHUB_ACCESS_DAYS)
+    if days := hub_settings().values["MEMORYHUB_ACCESS_DAYS"]:
+        limit = now - timedelta(days=days)
         old = AccessRecord.objects.filter(at__lt=limit).order_by("at").values_list("pk", flat=True)
         if pks := list(old[:MOST_DROPPED]):
             AccessRecord.objects.filter(pk__in=pks).delete()

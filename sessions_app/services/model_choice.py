@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 
 from memoryhub.lib.embeddings import NONE, PROVIDERS, EmbeddingSettings, dimensions_of
 from memoryhub.lib.llm import PRESETS, ModelSettings
-from memoryhub.lib.safe_http import AddressRefused, split_url
 from sessions_app.models import Workspace
+from sessions_app.services.stored_settings import EMBEDDING_KEY, MODEL_KEY, HubSettings, host_and_port, hub_settings
 
 MILLION = Decimal(1_000_000)
 
@@ -19,21 +19,29 @@ def model_for(workspace: Workspace, *, wanted: str = "") -> ModelSettings | None
     """Return the model settings of a workspace's runs; None if no model is configured.
 
     ``wanted``: another model's name. A base URL from the environment may be private (the operator wrote it); one from
-    a page may not, unless MEMORYHUB_PRIVATE_HOSTS allows it, and never receives the environment's API key.
+    a page may not, unless it is a preset of the hub or MEMORYHUB_PRIVATE_HOSTS allows it. A workspace's own never
+    receives the hub's API key.
     """
-    own = _base_url()
-    base_url = _preset(workspace.model_base_url) or own
-    name = wanted or workspace.consolidation_model or settings.MEMORYHUB_LLM_MODEL or workspace.model
-    if not base_url or not name:
-        return None
-    is_own = _place(base_url) == _place(own)
-    allowed = settings.MEMORYHUB_PRIVATE_HOSTS | ({_place(own)} if own else set())
+    hub = hub_settings()
+    base_url = PRESETS.get(workspace.model_base_url, workspace.model_base_url) or hub.model_url
+    name = wanted or workspace.consolidation_model or hub.values["MEMORYHUB_LLM_MODEL"] or workspace.model
+    return _model_settings(hub, base_url, name) if base_url and name else None
+
+
+def hub_model(hub: HubSettings) -> ModelSettings | None:
+    """Return the model of workspaces without their own; None if none is configured."""
+    name = hub.values["MEMORYHUB_LLM_MODEL"]
+    return _model_settings(hub, hub.model_url, name) if hub.model_url and name else None
+
+
+def _model_settings(hub: HubSettings, base_url: str, name: str) -> ModelSettings:
+    is_hubs = host_and_port(base_url) == host_and_port(hub.model_url)
     return ModelSettings(
         base_url=base_url,
         model=name,
-        api_key=settings.MEMORYHUB_LLM_API_KEY if is_own else "",
+        api_key=hub.values[MODEL_KEY] if is_hubs else "",
         timeout_seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS,
-        allowed=frozenset(allowed),
+        allowed=_allowed(hub.trusted_model_host),
     )
 
 
@@ -43,57 +51,48 @@ def embedding_settings_for(workspace: Workspace) -> EmbeddingSettings | None:
     Empty settings fall back to the hub's, if both name the same provider. URLs and keys follow the rules of
     ``model_for``.
     """
-    hub_provider = settings.MEMORYHUB_EMBEDDING_PROVIDER
-    provider = workspace.embedding_provider or hub_provider
+    hub = hub_settings()
+    provider = workspace.embedding_provider or hub.values["MEMORYHUB_EMBEDDING_PROVIDER"]
     if provider in ("", NONE):
         return None
-    is_hubs = provider == hub_provider
-    own = settings.MEMORYHUB_EMBEDDING_BASE_URL or _usual_address(hub_provider)
-    base_url = workspace.embedding_base_url or (own if is_hubs else _usual_address(provider))
-    model = workspace.embedding_model or (settings.MEMORYHUB_EMBEDDING_MODEL if is_hubs else "")
-    model = model or next(iter(PROVIDERS[provider].models), "") if provider in PROVIDERS else model
-    place = _place(own) if own else ""
-    is_own = bool(place) and _place(base_url) == place
+    return _embedding_settings(hub, provider, workspace.embedding_base_url, workspace.embedding_model)
+
+
+def hub_embeddings(hub: HubSettings) -> EmbeddingSettings | None:
+    """Return the embedding settings of workspaces without their own; None if embeddings are off."""
+    provider = hub.values["MEMORYHUB_EMBEDDING_PROVIDER"]
+    return None if provider in ("", NONE) else _embedding_settings(hub, provider, "", "")
+
+
+def _embedding_settings(hub: HubSettings, provider: str, base_url: str, model: str) -> EmbeddingSettings:
+    is_hubs = provider == hub.values["MEMORYHUB_EMBEDDING_PROVIDER"]
+    known = PROVIDERS.get(provider)
+    base_url = base_url or (hub.embedding_url if is_hubs else known.base_url if known else "")
+    model = model or (hub.values["MEMORYHUB_EMBEDDING_MODEL"] if is_hubs else "")
+    model = model or (next(iter(known.models), "") if known else "")
+    place = host_and_port(hub.embedding_url)
+    is_own = bool(place) and host_and_port(base_url) == place
     return EmbeddingSettings(
         base_url=base_url,
         model=model,
-        api_key=settings.MEMORYHUB_EMBEDDING_API_KEY if is_own else "",
+        api_key=hub.values[EMBEDDING_KEY] if is_own else "",
         timeout_seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS,
-        allowed=frozenset(settings.MEMORYHUB_PRIVATE_HOSTS | ({place} if place else set())),
+        allowed=_allowed(hub.trusted_embedding_host),
         provider=provider,
         dimensions=dimensions_of(provider, model),
     )
 
 
+def _allowed(trusted_host: str) -> frozenset[str]:
+    """Return the private hosts that may be contacted."""
+    return frozenset(settings.MEMORYHUB_PRIVATE_HOSTS | ({trusted_host} if trusted_host else set()))
+
+
 def workspaces_with_embeddings() -> QuerySet[Workspace]:
     """Return the workspaces with an embedding provider, their own or the hub's."""
     named = Workspace.objects.exclude(embedding_provider=NONE)
-    is_off = settings.MEMORYHUB_EMBEDDING_PROVIDER in ("", NONE)
+    is_off = hub_settings().values["MEMORYHUB_EMBEDDING_PROVIDER"] in ("", NONE)
     return named.exclude(embedding_provider="") if is_off else named
-
-
-def _usual_address(provider: str) -> str:
-    known = PROVIDERS.get(provider)
-    return known.base_url if known else ""
-
-
-def _base_url() -> str:
-    if settings.MEMORYHUB_LLM_BASE_URL:
-        return _preset(settings.MEMORYHUB_LLM_BASE_URL)
-    return PRESETS["openai"] if settings.MEMORYHUB_LLM_API_KEY else ""
-
-
-def _preset(name: str) -> str:
-    return PRESETS.get(name, name)
-
-
-def _place(url: str) -> str:
-    """Return "host:port" of a URL, or "" if it is invalid."""
-    try:
-        host, port = split_url(url)
-    except AddressRefused:
-        return ""
-    return f"{host}:{port}"
 
 
 def cost_of(model: str, prompt_tokens: int, completion_tokens: int) -> Decimal | None:

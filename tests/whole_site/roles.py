@@ -37,6 +37,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "dismiss": ("-", "stranger"),
     "undo-dismissal": ("-", "stranger"),
     "hub-settings": ("superuser", "-"),
+    "save-hub-settings": ("-", "superuser"),
+    "test-connection": ("-", "superuser"),
     "person-data": ("superuser", "superuser"),
     "export-person-data": ("-", "superuser"),
     "erase-person": ("-", "superuser"),
