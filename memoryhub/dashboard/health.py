@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
@@ -99,6 +99,25 @@ class Health:
         """The share of all tokens that agents' models don't have to read; None if there are none."""
         original = self.figures.original_tokens
         return max(0, self.figures.saved_tokens) / original if original else None
+
+    @property
+    def saved_gauge(self) -> Gauge:
+        return Gauge(max(0, self.figures.saved_tokens), self.figures.original_tokens)
+
+
+def shown_columns(figures: Iterable[Health]) -> frozenset[str]:
+    """Return the names of the columns that have a value for at least one workspace."""
+    found: set[str] = set()
+    for health in figures:
+        values = {
+            "growth": health.figures.entries,
+            "context": health.figures.sessions,
+            "saved": health.figures.saved_tokens > 0,
+            "consolidations": health.consolidations.total,
+            "reads": health.reads,
+        }
+        found |= {name for name, value in values.items() if value}
+    return frozenset(found)
 
 
 def health_of(workspaces: Sequence[Workspace], *, now: datetime) -> dict[int, Health]:

@@ -240,6 +240,11 @@ class Folder:
         info = self._lstat(path)
         return stamp_of(info) if info and stat.S_ISREG(info.st_mode) else ""
 
+    def modified_ns(self, path: str) -> int:
+        """Return a file's modification time in nanoseconds, 0 if it doesn't exist."""
+        info = self._lstat(path)
+        return info.st_mtime_ns if info else 0
+
     @contextmanager
     def handle(self, path: str) -> Iterator[int]:
         """Open a subfolder without following symlinks and yield its handle. Raises OSError."""

@@ -31,7 +31,6 @@ from sessions_app.models import ImportReport, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import path_hash, store_problems
 
-KNOWN_HOMES = ("~/.nanobot", "~/.grip", "~/.local/grid")
 COMMAND_NAME = "a command"
 PROBLEM_OUTCOMES = ("rejected", "repaired", "held")  # of problems that somebody should check
 FAILURES = {  # messages for errors of the queue
@@ -196,8 +195,3 @@ def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
         for chunk in chunks:
             out.write(chunk)
     return file
-
-
-def known_folders() -> list[str]:
-    """Return the default folders of known agents that exist on this machine."""
-    return [home for home in KNOWN_HOMES if Path(home).expanduser().is_dir()]

@@ -17,7 +17,6 @@ ELSEWHERE = {  # what the page of the design system can't show, and why
     "section_tabs.html": "the tabs of a section, which that page is none of",
     "live.html": "attributes that let a part fetch itself, no picture",
     "live_changes.html": "asks for changes where a page has live parts",
-    "vitals.html": "figures of a workspace, on its overview",
     "consolidations.html": "figures of a workspace, on its overview",
     "palette_row.html": "a row of the palette, which fetches its rows when it opens",
     "dismiss.html": "a form that dismisses a stored failure",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -9,8 +11,10 @@ from django.utils import timezone
 
 from knowledge_app.models import Concern
 from memoryhub.backups.create import hub_version
+from memoryhub.demo import write_demo
 from memoryhub.inbox.attention_rows import SHOWN_ROWS as SHOWN_ITEMS
 from memoryhub.models import AccessRecord, ApiToken, Job
+from memoryhub.sync.found_folders import found_folders
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
 from tests.hub import add, open_at, turn
 
@@ -78,8 +82,8 @@ def test_the_home_page_shows_the_most_urgent_and_links_to_the_rest(operator):
     assert page.count('id="need-') == SHOWN_ITEMS
     assert f'<a href="?needs=all">and {4 * 8 - SHOWN_ITEMS} more</a>' in page
     assert everything.count('id="need-') == 4 * 8
-    assert "of 5 tokens in the largest session" in page
-    assert "over its limit" in page
+    assert "of 5 tokens" in page
+    assert '<strong class="over">' in page
 
 
 def test_every_attention_item_links_to_a_page(operator):
@@ -124,14 +128,65 @@ def test_sessions_in_the_archive_are_not_counted_as_the_list_does_not_show_them(
     assert [parts["session_total"], health.figures.sessions, overview["health"].figures.sessions] == [1, 1, 1]
 
 
-def test_the_home_page_of_an_empty_hub_explains_the_first_steps(operator, monkeypatch):
-    monkeypatch.setattr("memoryhub.dashboard.views.home.known_folders", lambda: ["~/.nanobot"])
+@pytest.fixture
+def own_home(tmp_path, monkeypatch, settings):
+    """A home folder with a Grip agent, a link to another agent, and folders that aren't agents'."""
+    monkeypatch.setenv("HOME", str(tmp_path / "olga"))
+    settings.MEMORYHUB_ROOTS = [tmp_path]
+    pilot = write_demo(tmp_path / "agents", today=date(2026, 3, 20))["Pilot"]
+    (tmp_path / "olga" / ".local").mkdir(parents=True)
+    pilot.rename(tmp_path / "olga" / ".grip")
+    (tmp_path / "olga" / ".nanobot").symlink_to(tmp_path / "agents" / "atlas")
+    (tmp_path / "olga" / ".local" / "grid").mkdir()
+    (tmp_path / "olga" / ".agterm").write_text("not a folder")
+    return tmp_path / "olga"
+
+
+def test_the_home_page_of_an_empty_hub_explains_the_first_steps(operator, own_home):
+    page = operator.get("/").content.decode()
+
+    assert 'href="/import/?path=~/.grip"' in page
+    assert "~/.nanobot" not in page
+    assert "~/.local/grid" not in page
+    assert "Open the demo" in page
+    assert "Connect a model" in page
+    assert "Summaries are made by rule" in page
+    assert "Nothing needs attention" not in page
+
+
+def test_a_connected_model_is_named_on_the_empty_home_page(operator, settings):
+    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "https://models.example/v1", "small"
 
     page = operator.get("/").content.decode()
 
-    assert "?path=%7E/.nanobot" in page or "?path=~/.nanobot" in page
-    assert "Open the demo" in page
-    assert "Nothing needs attention" not in page
+    assert "https://models.example/v1" in page
+    assert "Not connected" not in page
+
+
+def test_only_hub_operators_see_folders(stranger_client, own_home):
+    assert "~/.grip" not in stranger_client.get("/").content.decode()
+
+
+def test_found_folders_are_below_the_roots_and_say_where_they_were_imported(operator, own_home, settings):
+    workspace = Workspace.objects.create(slug="pilot", name="Pilot", path=str(own_home / ".grip"))
+
+    [found] = found_folders()
+    assert (found.path, found.program, found.workspace) == ("~/.grip", "Grip", workspace)
+    assert found.file_count > 5
+    assert "Imported as Pilot" in operator.get("/import/").content.decode()
+
+    settings.MEMORYHUB_ROOTS = [own_home / "elsewhere"]
+    assert found_folders() == []
+
+
+def test_columns_without_a_value_are_hidden(operator, workspace):
+    assert "Tokens saved" not in operator.get("/").content.decode()
+
+    make_needy("busy")
+    page = operator.get("/").content.decode()
+
+    assert [name in page for name in ("Largest context", "reads, 7 days", "Consolidations, 30 days")] == [True] * 3
+    assert "Tokens saved" not in page
 
 
 def test_an_open_home_page_refreshes_itself(operator, workspace):

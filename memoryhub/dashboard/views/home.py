@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from memoryhub.dashboard.health import health_of
+from memoryhub.dashboard.health import health_of, shown_columns
 from memoryhub.dashboard.navigation import count_parts
 from memoryhub.demo.workspaces import prepare_demo
 from memoryhub.inbox.attention import attention_items
@@ -18,8 +18,11 @@ from memoryhub.inbox.scope import role_scope
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.permissions import is_hub_operator, require_hub_operator, visible_workspaces
-from memoryhub.sync.import_requests import known_folders, request_import
+from memoryhub.sync.found_folders import found_folders
+from memoryhub.sync.import_requests import request_import
 from sessions_app.models import Workspace
+from sessions_app.services.model_choice import hub_embeddings, hub_model
+from sessions_app.services.stored_settings import hub_settings
 
 PAGE_WORKSPACES = 15
 
@@ -30,12 +33,16 @@ def home(request: HttpRequest) -> HttpResponse:
     page = keyset_page(visible_workspaces(request), order=("name", "id"), params=request.GET, size=PAGE_WORKSPACES)
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
     parts, figures = count_parts(shown), health_of(page.rows, now=now)
+    may_import = is_hub_operator(request.user)
     context = {
         "page": page,
         "rows": [(workspace, figures[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
-        "may_import": is_hub_operator(request.user),
-        "known_folders": [] if page.rows else known_folders(),
+        "columns": shown_columns(figures.values()),
+        "may_import": may_import,
     }
+    if may_import and not page.rows:
+        hub = hub_settings()
+        context |= {"found_folders": found_folders(), "model": hub_model(hub), "embeddings": hub_embeddings(hub)}
     context |= attention_context(attention_items(role_scope(request.user), now=now), request.GET)
     return render_page(request, "dashboard/home.html", context, fragment="desk")
 

@@ -35,9 +35,7 @@ def save(request: HttpRequest, section: str) -> HttpResponse:
     names = save_hub_settings(form.changes, by=by_person(request))
     messages.success(request, gettext("Saved.") if names else gettext("Nothing changed."))
     if [key for key in KEYS if key in names and form.changes.get(key, "kept") is None]:
-        messages.warning(
-            request, gettext("The API key was removed, because the address changed. Enter it again.")
-        )
+        messages.warning(request, gettext("The API key was removed, because the address changed. Enter it again."))
     return redirect(f"{reverse('hub-settings')}#{section}")
 
 

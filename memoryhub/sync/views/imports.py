@@ -26,7 +26,8 @@ from memoryhub.permissions import (
     require_hub_operator,
 )
 from memoryhub.sync.forms import ImportForm
-from memoryhub.sync.import_requests import cancel_import, known_folders, request_import, store_upload
+from memoryhub.sync.found_folders import found_folders
+from memoryhub.sync.import_requests import cancel_import, request_import, store_upload
 from memoryhub.sync.problem_rows import problem_rows
 from sessions_app.models import ImportReport, Membership, Workspace
 
@@ -45,7 +46,7 @@ def new_import(request: HttpRequest) -> HttpResponse:
             path = str(store_upload(upload.name, upload.chunks()))
         name = values["name"] or (upload.name.split(".")[0] if upload else "")
         return _request_import(request, path=path, name=name, layout=values["layout"])
-    context = {"form": form, "known_folders": known_folders()}
+    context = {"form": form, "found_folders": found_folders()}
     return render_page(request, "sync/import.html", context, status=422 if form.errors else 200)
 
 
