@@ -68,8 +68,8 @@ MEMORYHUB_SIGN_IN_DAYS = int(os.environ.get("MEMORYHUB_SIGN_IN_DAYS", "14"))
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 # MEMORYHUB_TOKEN: the token of the command mcp_server. Default: none.
 MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
-# MEMORYHUB_ADMIN: whether the admin site is served, to operators only. Default: off.
-MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=False)
+# MEMORYHUB_ADMIN: whether the administration is served, to operators only. Default: on.
+MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=True)
 
 # MEMORYHUB_BACKUP_DIR: the folder of scheduled backups. Default: backups in MEMORYHUB_HOME.
 MEMORYHUB_BACKUP_DIR = Path(os.environ.get("MEMORYHUB_BACKUP_DIR") or MEMORYHUB_HOME / "backups").expanduser()

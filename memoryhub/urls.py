@@ -36,4 +36,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     *(path("", include(f"memoryhub.{package}.urls")) for package in PAGES),
 ]
 if settings.MEMORYHUB_ADMIN:
+    admin.autodiscover()
     urlpatterns.append(path("admin/", admin.site.urls))

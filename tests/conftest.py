@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings as project_settings
-from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import call_command
@@ -193,26 +192,25 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]
 
 
 @once
-def _addresses_with_admin() -> str:
-    """Load the URL configuration a second time, with MEMORYHUB_ADMIN set, and return the module's name.
+def _addresses_without_admin() -> str:
+    """Load the URL configuration a second time, without MEMORYHUB_ADMIN, and return the module's name.
 
     Beside the first, not over it: to forget all addresses and to learn them anew costs more than most tests.
     """
     spec = find_spec("memoryhub.urls")
     assert spec is not None
     assert spec.loader is not None
-    name = "memoryhub_urls_with_admin"
+    name = "memoryhub_urls_without_admin"
     sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])
     return name
 
 
 @pytest.fixture
-def admin_on(settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Enable the admin site as MEMORYHUB_ADMIN does."""
-    settings.MEMORYHUB_ADMIN = True
-    admin.autodiscover()
-    monkeypatch.setattr(project_settings, "ROOT_URLCONF", _addresses_with_admin())
+def admin_off(settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Turn the administration off as MEMORYHUB_ADMIN=0 does."""
+    settings.MEMORYHUB_ADMIN = False
+    monkeypatch.setattr(project_settings, "ROOT_URLCONF", _addresses_without_admin())
     set_urlconf(None)
     yield
     set_urlconf(None)

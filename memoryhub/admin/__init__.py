@@ -4,6 +4,6 @@ It is above both apps, because some actions use more than one package (exporting
 epoch).
 """
 
-from memoryhub.admin import knowledge, memory, sessions, workspaces
+from memoryhub.admin import knowledge, memory, people, sessions, workspaces
 
-__all__ = ["knowledge", "memory", "sessions", "workspaces"]
+__all__ = ["knowledge", "memory", "people", "sessions", "workspaces"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry, Observation
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 
 def _split_tags(text: str) -> list[str]:
@@ -15,7 +18,12 @@ def _split_tags(text: str) -> list[str]:
 
 
 class EditForm(forms.Form):
-    """``values``: the parameters of the edit's action; ``reason``: stored in histories."""
+    """``values``: the parameters of the edit's action; ``reason``: stored in histories.
+
+    ``button_field``: a choice that is made with the button that submits the form.
+    """
+
+    button_field = ""
 
     reason = forms.CharField(
         required=False, max_length=500, label=_("Reason"), help_text=_("Stored in each row's history.")
@@ -25,6 +33,10 @@ class EditForm(forms.Form):
     @property
     def values(self) -> dict[str, Any]:
         return {}
+
+    @property
+    def buttons(self) -> list[tuple[str, StrOrPromise]]:
+        return self.fields[self.button_field].choices if self.button_field else []  # type: ignore[attr-defined]
 
 
 class WithdrawForm(EditForm):
@@ -55,6 +67,7 @@ class TagForm(EditForm):
 
 
 class RecategoriseForm(TagForm):
+    button_field = "category"
     category = forms.ChoiceField(choices=KnowledgeEntry.Category.choices, label=_("Category"))
 
     @property
@@ -66,6 +79,7 @@ class RecategoriseForm(TagForm):
 
 
 class MoveForm(EditForm):
+    button_field = "category"
     category = forms.ChoiceField(choices=Observation.Category.choices, label=_("Kind"))
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
@@ -27,6 +29,7 @@ from memoryhub.models import (
     SignIn,
     StoredSetting,
 )
+from memoryhub.permissions import by_person
 from sessions_app.models import (
     AuditRecord,
     AuditSeal,
@@ -42,6 +45,7 @@ from sessions_app.models import (
     WebhookDelivery,
     Workspace,
 )
+from sessions_app.services.audit import record
 
 
 class MembershipInline(admin.TabularInline[Membership, Workspace]):
@@ -66,6 +70,37 @@ class WorkspaceAdmin(admin.ModelAdmin[Workspace]):
     def has_delete_permission(self, request: HttpRequest, obj: Workspace | None = None) -> bool:  # noqa: ARG002
         return False
 
+    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:  # noqa: FBT001
+        super().save_model(request, obj, form, change)
+        if form.changed_data:
+            changed = {name: [form.initial.get(name), form.cleaned_data[name]] for name in form.changed_data}
+            text = f"Settings changed: {', '.join(name.replace('_', ' ') for name in changed)}"
+            by, detail = by_person(request), {"changed": changed}
+            record(by, "workspace.configured", "workspace", obj.pk, text, workspace=obj, detail=detail)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:  # noqa: FBT001
+        super().save_formset(request, form, formset, change)
+        for membership in formset.new_objects:
+            _record_role(request, membership, membership.role, "")
+        for membership, _fields in formset.changed_objects:
+            _record_role(request, membership, membership.role, None)
+        for membership in formset.deleted_objects:
+            _record_role(request, membership, "", membership.role)
+
+
+def _record_role(request: HttpRequest, membership: Membership, role: str, was: str | None) -> None:
+    """Write the audit record of a role. ``was``: None if it isn't known."""
+    name = membership.user.username
+    record(
+        by_person(request),
+        "person.role_changed" if role else "person.removed",
+        "user",
+        membership.user_id,
+        f"{name} is now {role}" if role else f"{name} has no access any more",
+        workspace=membership.workspace,
+        detail={"role": role} if was is None else {"role": role, "was": was},
+    )
+
 
 @admin.register(Membership)
 class MembershipAdmin(admin.ModelAdmin[Membership]):
@@ -75,6 +110,16 @@ class MembershipAdmin(admin.ModelAdmin[Membership]):
     search_fields = ["user__username", "workspace__name", "workspace__slug"]
     autocomplete_fields = ["user", "workspace"]
     show_full_result_count = False
+    actions = None  # delete roles one by one, or on the page People
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:  # noqa: FBT001
+        super().save_model(request, obj, form, change)
+        if form.changed_data:
+            _record_role(request, obj, obj.role, form.initial.get("role", "") if change else "")
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        _record_role(request, obj, "", obj.role)
+        super().delete_model(request, obj)
 
 
 @admin.register(Run)

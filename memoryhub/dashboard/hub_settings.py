@@ -58,7 +58,9 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     ),
     "MEMORYHUB_SIGN_IN_DAYS": _("How long a sign-in lasts, in days (people.md). Default: 14."),
     "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it forever. Default: 90."),
-    "MEMORYHUB_ADMIN": _("`1` serves the admin site at `/admin/` to hub operators. Default: off."),
+    "MEMORYHUB_ADMIN": _(
+        "`0` turns the administration at `/admin/` off, which only hub operators can open. Default: on."
+    ),
     "MEMORYHUB_BACKUP_DIR": _(
         "The folder for automatic backups, and for others that name no folder. Default: `backups` in "
         "`MEMORYHUB_HOME`."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db.models import IntegerField, Model, QuerySet
 from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
@@ -219,6 +220,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     is_operator = is_hub_operator(request.user)
     nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
     nav["version"] = hub_version()
+    nav["admin_url"] = reverse("admin:index") if is_operator and settings.MEMORYHUB_ADMIN else ""
     return {"nav": nav | _live(request, current)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
@@ -28,6 +29,10 @@ HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("Backups"), "backups", "download", True),
     (gettext_lazy("Hub activity"), "hub-activity", "clock", True),
     (gettext_lazy("Hub settings"), "hub-settings", "settings", True),
+]
+ADMINISTRATION = [  # label, url name; if it is on
+    (gettext_lazy("Administration"), "admin:index"),
+    (gettext_lazy("Administration: knowledge entries"), "admin:knowledge_app_knowledgeentry_changelist"),
 ]
 HUB_COMMANDS = [  # label, url name, icon, whether it posts at once; superusers only
     (gettext_lazy("Import a folder or file"), "import", "imports", False),
@@ -79,6 +84,8 @@ def pages(request: HttpRequest, workspace: Workspace | None) -> list[Row]:
     """Return the pages of the current workspace and of the hub."""
     is_superuser = is_hub_operator(request.user)
     hub = [Row(str(label), icon, reverse(name)) for label, name, icon, only in HUB_PAGES if is_superuser or not only]
+    if is_superuser and settings.MEMORYHUB_ADMIN:
+        hub += [Row(str(label), "settings", reverse(name)) for label, name in ADMINISTRATION]
     if workspace is None:
         return hub
     is_operator = has_role(request.user, workspace, OPERATOR)

@@ -1,12 +1,15 @@
-"""The admin site: off by default, for hub operators only, and within the content security policy."""
+"""The administration: for hub operators only, and within the content security policy."""
 
 from __future__ import annotations
+
+import re
+from importlib import import_module
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -14,26 +17,56 @@ from django.urls import reverse
 
 from knowledge_app.models import EditedRow, Forgotten, KeyValue
 from memoryhub.models import SetupToken
-from sessions_app.models import Membership, Run, Webhook, Workspace
+from sessions_app.models import AuditRecord, Membership, Run, Webhook, Workspace
 from tests.hub import NOW
 from tests.markup import live_markup
 from tests.rows import make
 
 pytestmark = pytest.mark.django_db
-admin.autodiscover()
+import_module("memoryhub.urls")  # registers the tables
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
-READ_ONLY = [model for model in MODELS if model not in (Group, Membership, User, Workspace)]
+READ_ONLY = [model for model in MODELS if model not in (Membership, Workspace)]
 
 
-def test_the_admin_is_off_by_default(admin_client):
+def test_it_can_be_turned_off(admin_off, admin_client):
     assert admin_client.get("/admin/").status_code == 404
+    for page in ("/", "/settings/", "/palette/?q=admin"):
+        assert "/admin/" not in admin_client.get(page).content.decode()
 
 
-def test_staff_who_are_not_superusers_are_refused(admin_on):
-    client = Client()
-    client.force_login(User.objects.create_user("staff", is_staff=True))
+@pytest.mark.parametrize("page", ["/admin/", "/admin/login/", "/admin/auth/user/", "/admin/password_change/"])
+def test_only_hub_operators_find_it(page, viewer_client, client):
+    staff = Client()
+    staff.force_login(User.objects.create_user("staff", is_staff=True))
 
-    assert client.get("/admin/").status_code == 302
+    assert [visitor.get(page).status_code for visitor in (viewer_client, staff)] == [404, 404]
+    assert client.get(page, follow=True).redirect_chain[-1][0].startswith("/login/?next=/admin/")
+
+
+def test_it_has_no_sign_in_of_its_own(client, admin_client):
+    data = {"username": "admin", "password": "password", "next": "/admin/"}
+
+    assert client.post("/admin/login/", data).url.startswith("/login/")
+    assert admin_client.get("/admin/password_change/").url == reverse("password")
+    assert admin_client.post("/admin/logout/").url == reverse("login")
+    assert admin_client.get("/admin/").status_code == 302
+
+
+def test_it_is_linked_for_operators_only(admin_client, viewer_client):
+    for page in ("/", "/settings/", "/palette/?q=admin"):
+        assert 'href="/admin/"' in admin_client.get(page).content.decode()
+    assert "/admin/" not in viewer_client.get("/").content.decode()
+
+
+def test_the_five_tables_that_people_edit_come_first_and_internals_are_folded(admin_client):
+    page = admin_client.get("/admin/").content.decode()
+    shown, _, folded = page.partition("<details")
+
+    assert "MemoryHub administration" in page
+    assert re.findall(r'<tr class="model-(\w+)">', shown) == [
+        "workspace", "session", "knowledgeentry", "observation", "keyvalue",
+    ]  # fmt: skip
+    assert len(re.findall(r'<tr class="model-', folded)) == len(MODELS) - 5
 
 
 def address(model, page="changelist", **values):
@@ -41,7 +74,7 @@ def address(model, page="changelist", **values):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
-def test_every_list_row_and_search_opens_with_constant_queries_and_no_script(admin_on, admin_client, model):
+def test_every_list_row_and_search_opens_with_constant_queries_and_no_script(admin_client, model):
     for _ in range(10):
         row = make(model)
     change = admin_client.get(address(model, "change", args=[quote(row.pk)]))  # the first page notes who came
@@ -72,7 +105,7 @@ def test_every_table_is_there():
 
 
 @pytest.mark.parametrize("model", READ_ONLY, ids=lambda model: model._meta.label)
-def test_rows_that_services_write_are_read_only(admin_on, admin_client, model):
+def test_rows_that_services_write_are_read_only(admin_client, model):
     row = make(model)
     url = address(model, "change", args=[quote(row.pk)])
 
@@ -82,7 +115,7 @@ def test_rows_that_services_write_are_read_only(admin_on, admin_client, model):
     assert model._default_manager.filter(pk=row.pk).exists()
 
 
-def test_hidden_values_are_on_no_page(admin_on, admin_client, workspace):
+def test_hidden_values_are_on_no_page(admin_client, workspace):
     key_value = KeyValue.objects.create(workspace=workspace, key="token", value="s3cret-v", is_secret=True)
     key_value.corrected = {"value": "s3cret-c"}
     key_value.save()
@@ -105,7 +138,7 @@ def test_hidden_values_are_on_no_page(admin_on, admin_client, workspace):
             assert "s3cret" not in response.content.decode(), url
 
 
-def test_search_ignores_secret_values(admin_on, admin_client, workspace):
+def test_search_ignores_secret_values(admin_client, workspace):
     KeyValue.objects.create(workspace=workspace, key="token", value="harbour", is_secret=True)
     KeyValue.objects.create(workspace=workspace, key="port", value="harbour 7")
 
@@ -117,13 +150,13 @@ def test_search_ignores_secret_values(admin_on, admin_client, workspace):
 @pytest.mark.parametrize(
     "question", ["value__startswith=h", "corrected__contains=h", "workspace__key_values__value=h"]
 )
-def test_no_filter_in_the_url_reveals_a_secret(admin_on, admin_client, workspace, question):
+def test_no_filter_in_the_url_reveals_a_secret(admin_client, workspace, question):
     KeyValue.objects.create(workspace=workspace, key="token", value="harbour", is_secret=True)
 
     assert admin_client.get(f"{address(KeyValue)}?{question}").status_code == 400
 
 
-def test_a_person_gets_a_role_in_a_workspace(admin_on, admin_client, workspace):
+def test_a_person_gets_a_role_in_a_workspace(admin_client, workspace):
     vera = User.objects.create_user("vera")
     url = reverse("admin:sessions_app_workspace_change", args=[workspace.pk])
     form = admin_client.get(url).context["adminform"].form
@@ -137,9 +170,28 @@ def test_a_person_gets_a_role_in_a_workspace(admin_on, admin_client, workspace):
     assert response.status_code == 302
     assert Membership.objects.get().role == "editor"
     assert Workspace.objects.get().slug == "atlas"
+    [record] = AuditRecord.objects.filter(action="person.role_changed")
+    assert (record.text, record.workspace, record.actor_name) == ("vera is now editor", workspace, "admin")
 
 
-def test_stored_markup_is_escaped(admin_on, admin_client, workspace):
+def test_changed_and_deleted_rows_are_audited(admin_client, workspace, viewer):
+    url = reverse("admin:sessions_app_workspace_change", args=[workspace.pk])
+    form = admin_client.get(url).context["adminform"].form
+    values = {name: form.initial.get(name) for name in form.fields}
+    values = {name: value for name, value in values.items() if value is not None and value is not False}
+    values |= {"max_tokens": 9000, "memberships-TOTAL_FORMS": 0, "memberships-INITIAL_FORMS": 0}
+    membership = Membership.objects.get()
+
+    admin_client.post(url, values)
+    admin_client.post(address(Membership, "delete", args=[membership.pk]), {"post": "yes"})
+
+    changed = AuditRecord.objects.get(action="workspace.configured")
+    removed = AuditRecord.objects.get(action="person.removed")
+    assert changed.detail["changed"]["max_tokens"] == [50_000, 9000]
+    assert removed.detail == {"role": "", "was": "viewer"}
+
+
+def test_stored_markup_is_escaped(admin_client, workspace):
     Workspace.objects.update(name="<script>window.__xss=1</script>")
 
     html = admin_client.get(reverse("admin:sessions_app_workspace_changelist")).content.decode()

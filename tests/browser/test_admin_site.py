@@ -15,7 +15,6 @@ from sessions_app.models import Membership, Workspace
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("admin_on"),
 ]
 LIST = "/admin/knowledge_app/knowledgeentry/"
 
@@ -39,16 +38,14 @@ def choose_all(page: Page, action: str) -> None:
     page.goto(LIST)
     page.check("#action-toggle")
     page.click("text=Select all")
-    page.select_option("select[name=action]", label=action)
-    page.click("button[name=index]")
+    page.click(f"button[name=index]:has-text('{action}')")
 
 
 def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: list[KnowledgeEntry]):
     choose_all(page, "Re-categorise")
     expect(page.locator("#content")).to_contain_text("Selected: 120 in Atlas")
-    page.select_option("select[name=category]", "error_pattern")
     page.fill("[name=reason]", "they are faults")
-    page.click("input[type=submit]")
+    page.click("button[value=error_pattern]")
     expect(page.locator(".messagelist")).to_contain_text("Atlas: 120 knowledge entries re-categorised")
     assert KnowledgeEntry.objects.filter(category="error_pattern").count() == 120
 
@@ -57,6 +54,17 @@ def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: li
     page.click("dialog[open] button[type=submit]")
     expect(page.locator("main h1")).to_contain_text("Edit")
     assert KnowledgeEntry.objects.filter(category="learned_fact").count() == 120
+
+
+def test_rows_are_recategorised_with_five_clicks_from_home(page: Page, rows: list[KnowledgeEntry]):
+    page.goto("/")
+    page.click("main >> text=Administration")
+    page.click("#content-main >> text=Knowledge entries")
+    page.check("#action-toggle")
+    page.click("button[name=index]:has-text('Re-categorise')")
+    page.click("button[value=error_pattern]")
+
+    expect(page.locator(".messagelist")).to_contain_text("50 knowledge entries re-categorised")
 
 
 def test_duplicates_are_shown_before_they_are_merged(page: Page, rows: list[KnowledgeEntry]):

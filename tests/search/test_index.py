@@ -137,7 +137,6 @@ def test_edits_and_undos_update_the_index(workspace):
     assert disagreeing() == {}
 
 
-@pytest.mark.usefixtures("admin_on")
 def test_admin_actions_update_the_index(admin_client, workspace):
     row = know(workspace, "an orchid")
 

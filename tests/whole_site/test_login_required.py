@@ -19,9 +19,9 @@ BACKUP = "memoryhub-20260401T120000Z.tar.gz"
 
 
 def routes(patterns=None, prefix=""):
-    """Yield the name and pattern of every page; the calls of the API are ``memoryhub.api.app.schema``'s."""
+    """Yield the name and pattern of every page. tests/admin covers the administration, ``api.app.schema`` the API."""
     for pattern in patterns or get_resolver().url_patterns:
-        if isinstance(pattern, URLResolver) and pattern.namespace != "api":
+        if isinstance(pattern, URLResolver) and pattern.namespace not in ("api", "admin"):
             yield from routes(pattern.url_patterns, f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix)
         elif isinstance(pattern, URLPattern) and pattern.name:
             yield f"{prefix}{pattern.name}", pattern
