@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop
 from knowledge_app.models import Forgotten
 from memoryhub import sweeps
 from memoryhub.backups import folder
+from memoryhub.demo.building import build_demo
 from memoryhub.forgetting.hub_erasure import erase_person
 from memoryhub.jobs.downloads import create_file
 from memoryhub.jobs.kinds import ALL, KINDS, Clock, JobKind
@@ -111,6 +112,11 @@ def _prune(_job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
     return {}
 
 
+def _build_demo(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
+    built = build_demo(by=By(_actor(job), clock()), step=progress.step)
+    return {"workspaces": [one.workspace.slug for one in built if one.workspace]}
+
+
 def _actor(job: Job) -> Actor:
     return Actor("person", job.requested_by)
 
@@ -137,6 +143,7 @@ KINDS |= {
         noun="import",
         audited=CANCELLED,
     ),
+    Job.Kind.DEMO: JobKind(_build_demo, lane="files", label=gettext_noop("Demo"), max_takeovers=1, audited=ALL),
     Job.Kind.SYNC: JobKind(
         carry_out_sync, lane="files", label=gettext_noop("Sync"), is_cancellable=lambda _job: False
     ),

@@ -173,6 +173,7 @@ class Job(models.Model):
         SWEEP = "sweep", _("Sweep")
         PRUNING = "pruning", _("Pruning")
         ERASURE = "erasure", _("Erasure")
+        DEMO = "demo", _("Demo")
 
     class Status(models.TextChoices):
         QUEUED = "queued", _("Queued")

@@ -1,27 +1,32 @@
-"""The demo: the folders of four agents of an invented software team, each in its program's own format."""
+"""The demo: four months of four agents of an invented software team, each in its program's own format."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
 from memoryhub.demo import agterm, grid, grip, nanobot
-from memoryhub.demo.script import blocks, dated
+
+WRITERS: dict[str, Callable[[Path, date, int], None]] = {
+    "Atlas": nanobot.write,
+    "Pilot": grip.write,
+    "Forge": grid.write,
+    "Desk": agterm.write,
+}
 
 
-def write_demo(dest: Path, *, today: date) -> dict[str, Path]:
-    """Write the agents' folders to ``dest``; return their paths by workspace name.
+def write_agent(name: str, folder: Path, *, today: date, offset: int = 0) -> None:
+    """Write an agent's folder as it was ``offset`` days from today.
 
     The texts are in ``story/``, with days relative to ``today``. The same day always gives the same bytes.
     """
-    folders = {name: dest / name.lower() for name in ("Atlas", "Pilot", "Forge", "Desk")}
-    nanobot.write(folders["Atlas"], today)
-    grip.write(folders["Pilot"], today)
-    grid.write(folders["Forge"], today)
-    agterm.write(folders["Desk"], today)
+    WRITERS[name](folder, today, offset)
+
+
+def write_demo(dest: Path, *, today: date) -> dict[str, Path]:
+    """Write the agents' folders to ``dest``; return their paths by workspace name."""
+    folders = {name: dest / name.lower() for name in WRITERS}
+    for name, folder in folders.items():
+        write_agent(name, folder, today=today)
     return folders
-
-
-def proposed_memory(today: date) -> str:
-    """Return the MEMORY.md that Atlas proposes, which waits for review."""
-    return dated("\n".join(blocks("memory.txt")["atlas MEMORY.md proposed"]), today).strip() + "\n"

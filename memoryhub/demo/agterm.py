@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryhub.demo.script import Script, Turn, put, read_scripts, tool_use
+from memoryhub.demo.work import routine
 from memoryhub.lib.tokens import count_tokens
 
 KINDS = {"U": ("message", "user"), "A": ("message", "assistant"), "T": ("tool_call", "assistant")}
@@ -15,14 +16,21 @@ KINDS |= {"R": ("tool_result", "system"), "C": ("context", "system")}
 Row = dict[str, Any]
 
 
-def write(folder: Path, today: date) -> None:
-    """Write one export for each session; the last one refers to a missing summary."""
-    scripts = read_scripts("desk.txt", today)
-    for script in scripts:
+def write(folder: Path, today: date, offset: int) -> None:
+    """Write one export for each session; one of them refers to a missing summary."""
+    until = today + timedelta(days=offset)
+    for whole in [*read_scripts("desk.txt", today), *desk_routine(today)]:
+        script = whole.until(until)
+        if not script.turns:
+            continue
         value = _export(script)
-        if script is scripts[-1]:
+        if script.key == "desk-restore-drill":
             value["entries"][0]["summaryId"] = "sum-lost"
         put(folder / f"{script.key}.json", json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def desk_routine(today: date) -> list[Script]:
+    return routine("desk-work-", "", sessions=16, exchanges=8, today=today, seed=3)
 
 
 def _export(script: Script) -> Row:

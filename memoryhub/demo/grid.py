@@ -9,7 +9,8 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from memoryhub.demo.script import blocks, moment, pair, put
+from memoryhub.demo.script import Script, blocks, moment, pair, put, tool_use
+from memoryhub.demo.work import routine
 from memoryhub.lib.vectors import cosine, unpack
 from memoryhub.lib.vectors import pack as pack_floats
 
@@ -17,8 +18,8 @@ NEAR = 0.7
 KINDS = {"findings": "finding", "insights": "insight", "lessons": "lesson"}
 
 
-def write(folder: Path, today: date) -> None:
-    """Write the storage folder: key-values, graph, and an export of the observations with one empty row."""
+def write(folder: Path, today: date, offset: int) -> None:
+    """Write the storage folder: key-values, graph, sessions, and an export of the observations with one empty row."""
     story = blocks("forge.txt")
     pairs = dict(pair(line) for line in story["keys"])
     values = {key: value.replace("\\n", "\n") for key, value in sorted(pairs.items())}
@@ -29,7 +30,7 @@ def write(folder: Path, today: date) -> None:
     for heading, category in KINDS.items():
         for line in story[heading]:
             source, content = pair(line)
-            at = moment(today, -40, "04:00") + timedelta(hours=29 * len(rows))
+            at = moment(today, -100, "04:00") + timedelta(hours=80 * len(rows))
             identity = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{source} {content}"))
             rows.append(
                 {
@@ -40,9 +41,33 @@ def write(folder: Path, today: date) -> None:
                     "source": source,
                 }
             )
+    until = moment(today, offset, "23:59")
+    rows = [row for row in rows if row["created_at"] <= f"{until:%Y-%m-%dT%H:%M:%SZ}"]
     rows.append({"category": "finding", "id": "0", "source": "GOAL:interrupted"})
     put(folder / "observations-export.json", json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
     put(folder / "observations.bleve" / "index_meta.json", '{"storage":"boltdb","index_type":"scorch"}')
+
+    for whole in routine("run-", "{topic}", sessions=10, exchanges=8, today=today, seed=11):
+        if (begun := whole.until(today + timedelta(days=offset))).turns:
+            put(folder / "sessions" / f"{begun.key}.jsonl", _session(begun))
+
+
+def _session(script: Script) -> str:
+    """Return a session file: a header and an event for each turn."""
+    header = {"_type": "header", "id": script.key, "workflow_name": script.title}
+    lines: list[dict[str, Any]] = [header | {"created_at": f"{script.turns[0].at:%Y-%m-%dT%H:%M:%SZ}"}]
+    for index, turn in enumerate(script.turns):
+        event: dict[str, Any] = {"_type": "event", "timestamp": f"{turn.at:%Y-%m-%dT%H:%M:%SZ}"}
+        if turn.mark == "T":
+            use = tool_use(turn.text)
+            event |= {"type": "tool_call", "tool": use.name, "args": json.loads(use.arguments)}
+            event |= {"content": use.text, "corr_id": f"c{index}"}
+        elif turn.mark == "R":
+            event |= {"type": "tool_result", "content": turn.text, "corr_id": f"c{index - 1}"}
+        else:
+            event |= {"type": "user" if turn.mark == "U" else "assistant", "content": turn.text}
+        lines.append(event)
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
 def _graph(topics: list[str], today: date) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memoryhub.demo.script import Script, blocks, dated, moment, pair, put, read_scripts, tool_use
+from memoryhub.demo.script import Script, as_of, blocks, dated, moment, pair, put, read_scripts, tool_use
+from memoryhub.demo.work import routine
 from memoryhub.lib.layouts.grip import content_id
 
 KNOWLEDGE = [
@@ -23,25 +24,34 @@ KNOWLEDGE = [
     ("error_pattern", "A close command is ignored when the limit switch has low voltage", "incident", ["dome"], 0),
     ("learned_fact", "ドーム2の電圧監視の閾値は 23 V", "manual", ["dome"], 0),
     ("learned_fact", "Fourteen FITS files have an empty DATE-OBS header", "import", ["archive", "fits"], 0),
+    ("project_decision", "Release notes of 1.8 are out on Tuesday at 10:00", "release 1.8", ["release"], 2),
+    ("project_decision", "The release notes of 1.8 are out Tuesday at 10:00", "user_message", ["release"], 0),
+    ("project_decision", "Release notes of 1.8 were out on Tuesday, 10:00", "user_message", [], 0),
+    ("user_preference", "Grete reads reports in German", "user_message", ["grete"], 1),
 ]
 
 
-def write(folder: Path, today: date) -> None:
+def write(folder: Path, today: date, offset: int) -> None:
     """Write the home folder: sessions (one partly saved), memory, history with an archive, knowledge, cache."""
     workspace = folder / "workspace"
     config = {"agents": {"defaults": {"memory_window": 6, "auto_consolidate": True, "semantic_cache_ttl": 3600}}}
     put(folder / "config.json", json.dumps(config, indent=2))
     scripts = read_scripts("pilot.txt", today)
-    for number, script in enumerate(scripts):
-        _write_session(workspace / "sessions", script, moment(today, number - 9, "15:10"))
+    if offset > -9:
+        for number, script in enumerate(scripts):
+            _write_session(workspace / "sessions", script, moment(today, number - 9, "15:10"))
+    for whole in routine("telegram:7710", "", sessions=6, exchanges=14, today=today, seed=7):
+        if (begun := whole.until(today + timedelta(days=offset))).turns:
+            _write_session(workspace / "sessions", begun, begun.turns[-1].at)
     put(
         workspace / "sessions" / "cli_default.tmp",
         '{"key":"cli:default","messages":[{"role":"user","content":"which c',
     )
     memory = workspace / "memory"
-    put(memory / "MEMORY.md", dated("\n".join(blocks("memory.txt")["pilot MEMORY.md"]), today).strip() + "\n")
-    _write_history(memory, scripts, today)
-    entries = [_knowledge(row, moment(today, -40 + 3 * place, "12:00")) for place, row in enumerate(KNOWLEDGE)]
+    put(memory / "MEMORY.md", dated(as_of(blocks("memory.txt")["pilot MEMORY.md"], offset), today))
+    _write_history(memory, scripts, today, offset)
+    days = {-100 + 7 * place: row for place, row in enumerate(KNOWLEDGE)}
+    entries = [_knowledge(row, moment(today, day, "12:00")) for day, row in days.items() if day <= offset]
     put(
         memory / "knowledge.json", json.dumps({"version": 1, "entries": entries}, ensure_ascii=False, indent=2) + "\n"
     )
@@ -78,17 +88,20 @@ def _messages(script: Script) -> list[dict[str, Any]]:
     return messages
 
 
-def _write_history(folder: Path, scripts: list[Script], today: date) -> None:
+def _write_history(folder: Path, scripts: list[Script], today: date, offset: int) -> None:
     """Write the history log as Grip does, with its older half in an archive that ends in the middle of an entry."""
     lines: list[str] = []
-    for day in range(-30, -2, 4):
+    for day in range(-102, min(-2, offset), 4):
         for number, script in enumerate(scripts):
             turns = [turn for turn in script.turns if turn.mark in "UA"]
-            turn, answer = turns[(day + 30) // 4 % len(turns) & ~1], turns[((day + 30) // 4 % len(turns) & ~1) + 1]
+            turn, answer = turns[(day + 102) // 4 % len(turns) & ~1], turns[((day + 102) // 4 % len(turns) & ~1) + 1]
             stamp = f"[{moment(today, day, f'{9 + number:02}:15'):%Y-%m-%d %H:%M:%S} UTC]"
             lines += f"{stamp} User: {turn.text[:200]}".split("\n") + f"{stamp} Assistant: {answer.text[:200]}".split(
                 "\n"
             )
+    if offset < -2:
+        put(folder / "HISTORY.md", "\n".join(["# Conversation History Log", "", *lines]) + "\n")
+        return
     middle = next(i for i in range(len(lines) // 2, len(lines)) if not lines[i].startswith("["))
     head = ["# Conversation History Log", "", *lines[:middle]]
     put(folder / f"HISTORY.archive.{today - timedelta(days=12):%Y%m%d}030000.md", "\n".join(head) + "\n")

@@ -9,33 +9,41 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from memoryhub.demo.script import Script, Turn, blocks, dated, moment, pair, put, read_scripts, tool_use
+from memoryhub.demo.script import Script, Turn, as_of, blocks, dated, moment, pair, put, read_scripts, tool_use
+from memoryhub.demo.work import routine
 
 WORKSPACE_ID = "7d3f0c5a9be24c1d8f60a2b4c6d8e0f1"
-DIGEST_DAYS = 40
+DIGEST_DAYS = 84
 Record = dict[str, Any]
 
 
-def write(folder: Path, today: date) -> None:
+def write(folder: Path, today: date, offset: int) -> None:
     """Write the home folder: configuration, sessions with a damaged line and a checkpoint, memory, history."""
     workspace = folder / "workspace"
     put(folder / "config.json", json.dumps({"agents": {"defaults": {"workspace": "~/.nanobot/workspace"}}}, indent=2))
     put(workspace / ".nanobot" / "workspace-id", f"{WORKSPACE_ID}\n")
     memory = blocks("memory.txt")
     for name, path in (("MEMORY.md", "memory/MEMORY.md"), ("SOUL.md", "SOUL.md"), ("USER.md", "USER.md")):
-        put(workspace / path, dated("\n".join(memory[f"atlas {name}"]), today).strip() + "\n")
-    _write_history(workspace / "memory", memory["atlas history"], today)
+        put(workspace / path, dated(as_of(memory[f"atlas {name}"], offset), today))
+    _write_history(workspace / "memory", memory["atlas history"], today, offset)
     sessions = folder / "sessions" / WORKSPACE_ID
     put(sessions / ".workspace", "/home/ines/.nanobot/workspace\n")
-    for script in [*read_scripts("atlas.txt", today), _digests(today)]:
-        _write_session(sessions, script)
+    for script in [*read_scripts("atlas.txt", today), _digests(today), *atlas_routine(today)]:
+        if (begun := script.until(today + timedelta(days=offset))).turns:
+            _write_session(sessions, begun)
 
 
-def _write_history(folder: Path, lines: list[str], today: date) -> None:
+def atlas_routine(today: date) -> list[Script]:
+    return routine("slack:C04MERIDIAN:176", "{topic}", sessions=14, exchanges=10, today=today, seed=0)
+
+
+def _write_history(folder: Path, lines: list[str], today: date, until: int) -> None:
     rows = []
     for cursor, line in enumerate(filter(None, lines), 1):
         stamp, _, rest = line[1:].partition("} ")
         offset, clock = stamp.split()
+        if int(offset) > until:
+            continue
         text, key = pair(rest)
         row: Record = {
             "cursor": cursor,
@@ -49,7 +57,7 @@ def _write_history(folder: Path, lines: list[str], today: date) -> None:
 
 def _write_session(folder: Path, script: Script) -> None:
     messages = list(_messages(script))
-    pointer = int(script.directive.removeprefix("pointer").strip() or 0)
+    pointer = min(int(script.directive.removeprefix("pointer").strip() or 0), len(messages))
     inner: Record = {"title": script.title} if script.title else {}
     if pointer > 10:
         inner["_last_summary"] = {
@@ -70,7 +78,7 @@ def _write_session(folder: Path, script: Script) -> None:
     if script.key.startswith("matrix"):
         text += '{"role": "user", "content": "and tomor\n'  # a full disk cut off the line
     put(folder / f"{stem}.jsonl", text)
-    if script.key == "cli:direct":
+    if script.key == "cli:direct" and script.turns[-1].mark == "T":
         checkpoint = {
             "version": 1,
             "session_key": script.key,

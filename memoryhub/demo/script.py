@@ -2,13 +2,14 @@
 
 ``= key | title | directive`` starts a session, and ``@ -3 09:30`` sets the day and time. Each other line is a turn:
 U user, A assistant, T a tool call with JSON arguments (and optionally ``| text``), R its result, C a file as context,
-S a summary of everything before it. A line that starts with two spaces continues the previous one.
+S a summary of everything before it, F a fact that a model would learn (``section | fact``). A line that starts with
+two spaces continues the previous one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -26,10 +27,19 @@ class Turn:
 
 @dataclass
 class Script:
+    """A session. ``facts``: what a model would learn from it, with its day and section (only routine sessions)."""
+
     key: str
     title: str
     directive: str
     turns: list[Turn] = field(default_factory=list)
+    facts: list[tuple[date, str, str]] = field(default_factory=list)
+
+    def until(self, day: date) -> Script:
+        """Return the session as it was at the end of a day."""
+        turns = [turn for turn in self.turns if turn.at.date() <= day]
+        facts = [fact for fact in self.facts if fact[0] <= day]
+        return Script(self.key, self.title, self.directive, turns, facts)
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ def read_scripts(name: str, today: date) -> list[Script]:
     """Parse a script file into sessions."""
     scripts: list[Script] = []
     at = moment(today, 0, "08:00")
-    for mark, text in _lines((STORY / name).read_text()):
+    for mark, text in parse_lines((STORY / name).read_text()):
         if mark == "=":
             key, title, directive = [*(part.strip() for part in text.split("|")), "", ""][:3]
             scripts.append(Script(key, title, directive))
@@ -63,10 +73,11 @@ def read_scripts(name: str, today: date) -> list[Script]:
     return scripts
 
 
-def _lines(text: str) -> Iterator[tuple[str, str]]:
+def parse_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the mark and the text of each line, with its continuation lines."""
     current: list[str] = []
     for line in [*text.split("\n"), "= end"]:
-        if re.match(r"[=@UATRCS] ", line):
+        if re.match(r"[=@UATRCSF] ", line):
             if current:
                 yield current[0][0], "\n".join([current[0][2:], *current[1:]]).rstrip()
             current = [line]
@@ -95,6 +106,46 @@ def pair(line: str) -> tuple[str, str]:
     """Split ``left | right``."""
     left, _, right = line.partition("|")
     return left.strip(), right.strip()
+
+
+def as_of(lines: Iterable[str], offset: int) -> str:
+    """Return a document as it was ``offset`` days from today.
+
+    ``@-28 text`` is a line that exists from that day on, ``@-41:-16 text`` until before the second one.
+    """
+    found = []
+    for line in lines:
+        match = re.match(r"@(-?\d+)(?::(-?\d+))? ?(.*)", line)
+        if match is None:
+            found.append(line)
+        elif int(match[1]) <= offset < int(match[2] or 1):
+            found.append(match[3])
+    return "\n".join(found).strip() + "\n"
+
+
+def edited(text: str, edits: Iterable[str]) -> str:
+    """Return a document with edits.
+
+    ``- old => new`` replaces a line, ``- old =>`` removes it, ``+ Section | new`` appends one to a section.
+    """
+    for edit in edits:
+        if edit.startswith("+ "):
+            section, line = pair(edit[2:])
+            text = _added(text, section, line)
+        elif edit:
+            old, _, new = edit.removeprefix("- ").partition("=>")
+            text = text.replace(f"{old.strip()}\n", f"{new.strip()}\n" if new.strip() else "")
+    return text
+
+
+def _added(text: str, section: str, line: str) -> str:
+    """Append a line to a section, which is created at the end if it doesn't exist."""
+    head, found, rest = f"\n{text}".partition(f"\n# {section}\n")
+    if not found:
+        return f"{text.rstrip()}\n\n# {section}\n\n{line}\n".lstrip()
+    body, next_heading, others = rest.partition("\n# ")
+    grown = f"{head}{found}\n{body.strip()}\n{line}\n"
+    return (f"{grown}\n# {others}" if next_heading else grown).removeprefix("\n")
 
 
 def dated(text: str, today: date) -> str:

@@ -7,8 +7,9 @@ Replies are untrusted: this module checks the envelope, the caller checks the co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
@@ -33,6 +34,8 @@ PRESETS = {  # short names for MEMORYHUB_LLM_BASE_URL
     "llamacpp": "http://127.0.0.1:8080/v1",
     "vllm": "http://127.0.0.1:8000/v1",
 }
+Script = Callable[[list[dict[str, str]]], dict[str, Any]]
+_script: ContextVar[Script | None] = ContextVar("script", default=None)
 NO_KEY = "none"  # for servers without keys: the SDK requires one
 MAX_ERROR_CHARS = 300
 _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too many tokens|maximum.{0,20}tokens", re.IGNORECASE)
@@ -146,6 +149,16 @@ def _kept(settings: ModelSettings, calls: list[Any]) -> str:
     return "" if is_real_key(settings.api_key) and settings.api_key in text else text
 
 
+@contextmanager
+def scripted_model(script: Script) -> Iterator[None]:
+    """Take replies from ``script`` instead of a server in this block. It maps messages to a chat completion."""
+    token = _script.set(script)
+    try:
+        yield
+    finally:
+        _script.reset(token)
+
+
 def _post(
     settings: ModelSettings, messages: list[dict[str, str]], max_tokens: int, tool_options: dict[str, Any]
 ) -> bytes:
@@ -154,6 +167,8 @@ def _post(
             "No model is connected. Connect one in the hub's settings.",
             code="model_not_set",
         )
+    if script := _script.get():
+        return json_text(script(messages)).encode()
     host, _ = split_url(settings.base_url)
     limit = "max_completion_tokens" if host == "api.openai.com" else "max_tokens"
     with open_model_client(settings) as client:

@@ -16,4 +16,5 @@ class Migration(migrations.Migration):
                 ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
         ),
+        migrations.AlterField("job", "kind", models.CharField(max_length=16, choices=[("export", "Export"), ("compression", "Compression"), ("rebuild", "Rebuild"), ("import", "Import"), ("sync", "Sync"), ("backup", "Backup"), ("backup_check", "Check of a backup"), ("webhook", "Webhook delivery"), ("sweep", "Sweep"), ("pruning", "Pruning"), ("erasure", "Erasure"), ("demo", "Demo")])),
     ]

@@ -16,7 +16,6 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from memoryhub.demo.workspaces import let_the_demo_propose
 from memoryhub.hygiene.scanning import scan_first
 from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import JobCancelled, Progress
@@ -82,7 +81,6 @@ def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, An
     result = _import(report, progress, by=By(actor, clock()))
     _end_if_cancelled(result, progress)
     scan_first(result.workspace, by=By(actor, clock()))
-    let_the_demo_propose(result.workspace, now=clock())
     return progress.result
 
 
@@ -97,6 +95,18 @@ def run_import(report: ImportReport, *, by: By, progress: FileProgress | None = 
         ImportReport.objects.filter(pk=report.pk).update(job=running.job)
         result = _import(report, running, by=by, on_file=progress)
         _end_if_cancelled(result, running)
+    return result
+
+
+def import_now(report: ImportReport, *, by: By) -> ImportResult:
+    """Carry out an import without a job of its own, and store the outcome in its report.
+
+    Raises the errors of ``import_workspace``.
+    """
+    result = import_workspace(Path(report.path), by=by, name=report.name, layout=report.wanted_layout)
+    _store_outcome(report, result)
+    report.status, report.finished_at = Job.Status.DONE, by.at
+    report.save(update_fields=["status", "finished_at"])
     return result
 
 

@@ -11,15 +11,16 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.dashboard.health import health_of, shown_columns
 from memoryhub.dashboard.navigation import count_parts
-from memoryhub.demo.workspaces import prepare_demo
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
 from memoryhub.inbox.scope import role_scope
+from memoryhub.jobs.queue import request_job
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
-from memoryhub.permissions import is_hub_operator, require_hub_operator, visible_workspaces
+from memoryhub.models import Job
+from memoryhub.permissions import by_person, is_hub_operator, require_hub_operator, visible_workspaces
+from memoryhub.processes import this_home
 from memoryhub.sync.found_folders import found_folders
-from memoryhub.sync.import_requests import request_import
 from sessions_app.models import Workspace
 from sessions_app.services.model_choice import hub_embeddings, hub_model
 from sessions_app.services.stored_settings import hub_settings
@@ -58,9 +59,6 @@ def health(_request: HttpRequest) -> JsonResponse:
 @require_POST
 def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
-    for name, path in prepare_demo(timezone.localdate()).items():
-        request_import(path=str(path), user=request.user, name=name)  # type: ignore[arg-type]
-    messages.success(
-        request, gettext("The demo is being imported. Its four workspaces will appear here in a few seconds.")
-    )
+    request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=this_home())
+    messages.success(request, gettext("The demo is being created. Its four workspaces appear here within a minute."))
     return redirect("home")
