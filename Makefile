@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference picture messages lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference pictures messages lock ci
 
 help:
 	@echo "make dev            create .venv with the development tools"
@@ -22,7 +22,7 @@ help:
 	@echo "make contract       test the REST API against its OpenAPI description (a minute for each scope)"
 	@echo "make soak           stress real processes: 2,000 turns, 100 killed workers, 16 concurrent writers (12 minutes)"
 	@echo "make reference      generate docs/reference/ from the code"
-	@echo "make picture        take the README's screenshot of the demo in Chromium"
+	@echo "make pictures       take the README's pictures of the demo in Chromium"
 	@echo "make messages CODE=de   update and compile the translation files of a language (docs/translating.md)"
 	@echo "make lock           update the lock files in requirements/ from pyproject.toml"
 	@echo "To run one test: python3 manage.py test tests/test_house.py::test_files_stay_small"
@@ -87,8 +87,8 @@ soak: dev
 reference: dev
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)python -c "import django; django.setup(); from tests.reference import write; write()"
 
-picture: dev
-	$(BIN)python bench/screenshot.py
+pictures: dev
+	$(BIN)python bench/pictures.py
 
 messages: dev
 	@test -n "$(CODE)" || { echo "Choose a language, for example: make messages CODE=de"; exit 1; }

@@ -1,27 +1,39 @@
-import json
-from datetime import date
+from collections import Counter
+from datetime import date, timedelta
 
 import pytest
-from django.core.management import call_command
+from django.utils import timezone
 
-from knowledge_app.models import HeldChange, HeldRow, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation, Term
+from knowledge_app.models import (
+    Concern,
+    Fact,
+    HeldChange,
+    HeldRow,
+    HistoryEntry,
+    KnowledgeEntry,
+    MemoryDocument,
+    MemoryRevision,
+    Observation,
+    Term,
+)
+from knowledge_app.services.documents.delivery import undelivered_documents
 from knowledge_app.services.documents.origins import line_origins
-from memoryhub.demo import write_demo
+from memoryhub.demo import write_agent, write_demo
+from memoryhub.demo.script import edited
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import SessionRecord
 from memoryhub.lib.safe_folder import Folder
-from sessions_app.models import Entry, Session, Summary, Workspace
+from memoryhub.models import AccessRecord, Job
+from sessions_app.models import AuditRecord, Entry, Run, Workspace
+from tests.hub import run_jobs
 
 TODAY = date(2026, 3, 20)
 LAYOUTS = {"Atlas": "nanobot", "Pilot": "grip", "Forge": "grid", "Desk": "agterm"}
 
 
 def test_the_demo_is_deterministic_for_a_day(tmp_path):
-    def contents(folder):
-        return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
     for name in ("one", "two"):
         write_demo(tmp_path / name, today=TODAY)
 
@@ -62,37 +74,89 @@ def test_every_tool_result_follows_its_call(tmp_path):
                 assert not entry.tool_call_id or entry.tool_call_id in called
 
 
+def contents(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_an_earlier_folder_has_the_beginning_of_the_same_story(name, tmp_path):
+    for offset in (-84, -9, 0):
+        write_agent(name, tmp_path / str(offset), today=TODAY, offset=offset)
+
+    texts = [b"".join(contents(tmp_path / str(offset)).values()) for offset in (-84, -9, 0)]
+    assert 0 < len(texts[0]) < len(texts[1]) < len(texts[2])
+
+
+def test_edits_replace_remove_and_append_lines():
+    text = "# A\n\n- one\n- two\n\n# B\n\n- three\n"
+
+    changed = edited(text, ["- - one => - 1", "- - two =>", "+ A | - new", "+ B | - last", "+ C | - more"])
+
+    assert changed == "# A\n\n- 1\n- new\n\n# B\n\n- three\n- last\n\n# C\n\n- more\n"
+
+
 @pytest.mark.django_db
-def test_the_command_fills_every_page_and_is_idempotent(capsys):
-    call_command("demo", "--json")
-    first = json.loads(capsys.readouterr().out)
-    call_command("demo", "--json")
-    second = json.loads(capsys.readouterr().out)
+def test_the_command_fills_every_page_and_is_idempotent(command):
+    """One test, because building the demo takes seconds."""
+    first = command("demo")
+    check_variety()
+    check_origins()
+    second = command("demo")
 
     assert [row["workspace"] for row in first["workspaces"]] == ["atlas", "pilot", "forge", "desk"]
     assert all(row["added"] == {} for row in second["workspaces"])
     assert Workspace.objects.count() == 4
-    assert Entry.objects.count() > 200
-    assert Summary.objects.filter(entry_count__gt=5).count() == 2
-    assert Session.objects.filter(last_consolidated__gt=0).count() >= 4
+    assert 2_700 < Entry.objects.count() < 3_300
     assert set(KnowledgeEntry.objects.values_list("category", flat=True)) == set(KnowledgeEntry.Category.values)
     assert set(Observation.objects.values_list("category", flat=True)) == set(Observation.Category.values)
     assert HistoryEntry.objects.filter(is_archived=True).exists()
     assert Term.objects.filter(relations__isnull=False).exists()
-    [waiting] = HeldChange.objects.filter(status=HeldChange.Status.PENDING)
-    assert waiting.workspace.slug == "atlas"
-    assert "proposed by an agent" in waiting.flags
-    assert len(waiting.flags) >= 3
     assert not HeldRow.objects.exists()
     assert check_memory().broken == []
 
 
-@pytest.mark.django_db
-def test_every_line_of_the_demo_memory_has_an_origin(capsys):
-    call_command("demo", "--json")
+def check_variety() -> None:
+    now = timezone.now()
+    kinds = Counter(Run.objects.filter(status="done").values_list("kind", flat=True))
+    assert not Run.objects.exclude(status="done").exists()
+    assert kinds["compression"] >= 15
+    assert kinds["consolidation"] >= 8
+    assert kinds["scan"] == 12
+    assert kinds["edit"] >= 3
+    poisoned, conflict = HeldChange.objects.filter(status=HeldChange.Status.PENDING).order_by("workspace__slug")
+    assert (poisoned.workspace.slug, conflict.workspace.slug) == ("atlas", "pilot")
+    assert "proposed by an agent" in poisoned.flags
+    assert len(poisoned.flags) >= 3
+    assert [row.workspace.slug for row in undelivered_documents(Workspace.objects.all())].count("atlas") == 1
+    assert AccessRecord.objects.filter(token__isnull=False).count() > 100
+    assert AccessRecord.objects.filter(at__gt=now).count() == 0
+    assert AuditRecord.objects.filter(at__gt=now).count() == 0
+    assert Concern.objects.filter(kind="duplicate").count() >= 3
+    assert Fact.objects.filter(pinned=True).exists()
+    assert MemoryRevision.objects.filter(document__workspace__slug="desk").count() >= 5
+    assert MemoryRevision.objects.earliest("created_at").created_at < now - timedelta(days=80)
+
+
+def check_origins() -> None:
     documents = MemoryDocument.objects.select_related("head")
-
     origins = [origin for document in documents for origin in line_origins(document)]
-
     assert len(origins) == sum(document.head.content.count("\n") + 1 for document in documents)
-    assert {origin.source for origin in origins} == {"file"}
+    assert {"file", "run"} <= {origin.source for origin in origins}
+
+
+@pytest.mark.django_db
+def test_the_button_queues_one_job(admin_client, monkeypatch):
+    calls = []
+    monkeypatch.setattr("memoryhub.job_handlers.build_demo", lambda **options: calls.append(options) or [])
+    for _ in range(2):
+        assert admin_client.post("/demo/").status_code == 302
+
+    run_jobs()
+
+    [job] = Job.objects.filter(kind="demo")
+    assert (job.status, len(calls)) == ("done", 1)
+
+
+@pytest.mark.django_db
+def test_only_hub_operators_open_the_demo(stranger_client):
+    assert stranger_client.post("/demo/").status_code == 404
