@@ -26,6 +26,5 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
         "columns": [(category, found.found[category.value]) for category in Observation.Category],
         "memories": [(KINDS[one.kind], one.text) for one in found.memories],
         "hits": sum(len(rows) for rows in found.found.values()) + len(found.memories),
-        "has_any": Observation.objects.filter(workspace=workspace, withdrawn_at=None).exists(),
     }
     return render_page(request, "search/recall.html", context, fragment="recalled")
