@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
 
 from memoryhub.admin.read_only import ReadOnlyAdmin
 
-for _model in (User, Group):
-    if admin.site.is_registered(_model):
-        admin.site.unregister(_model)
+import_module("django.contrib.auth.admin")  # registers both, with forms that change passwords
+admin.site.unregister([User, Group])
 
 
 @admin.register(User)

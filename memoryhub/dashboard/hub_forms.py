@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.dashboard.hub_settings import without_secrets
 from memoryhub.lib.embeddings import NONE, PROVIDERS, provider_error
 from memoryhub.lib.llm import PRESETS
 from memoryhub.lib.safe_http import AddressRefused, check_url
@@ -25,7 +26,7 @@ class SectionForm(forms.Form):
 
     def __init__(self, *args: Any, current: HubSettings, **kwargs: Any) -> None:
         fields = self.settings_by_field.items()
-        initial = {field: current.values[name] for field, name in fields if name not in KEYS}
+        initial = {field: _shown(name, current) for field, name in fields if name not in KEYS}
         super().__init__(*args, initial=initial, **kwargs)
         for field, name in fields:
             if name in KEYS:
@@ -77,6 +78,12 @@ def key_field() -> forms.CharField:
     )
 
 
+def _shown(name: str, current: HubSettings) -> Any:
+    """Return a value for its field. Addresses of the environment may contain credentials."""
+    value = current.values[name]
+    return value if name in current.stored or not isinstance(value, str) else without_secrets(value)
+
+
 def _clean_key(key: str) -> str:
     if not key.isascii() or not key.isprintable() or " " in key:
         raise forms.ValidationError(gettext("A key has letters, digits and punctuation only, without blanks."))
@@ -84,6 +91,8 @@ def _clean_key(key: str) -> str:
 
 
 def _clean_url(url: str) -> str:
+    if "?" in url or "#" in url:
+        raise forms.ValidationError(gettext("The address must have no query and no fragment."))
     if url:
         try:
             check_url(url, settings.MEMORYHUB_PRIVATE_HOSTS)

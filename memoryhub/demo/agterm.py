@@ -30,7 +30,7 @@ def write(folder: Path, today: date, offset: int) -> None:
 
 
 def desk_routine(today: date) -> list[Script]:
-    return routine("desk-work-", "", sessions=16, exchanges=8, today=today, seed=3)
+    return routine("desk-work-", "", sessions=18, exchanges=8, today=today, seed=3)
 
 
 def _export(script: Script) -> Row:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.models import Fact, HeldChange, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import curate_facts, save_text
 from knowledge_app.services.documents.proposals import propose_text
 from knowledge_app.services.documents.revisions import head_text
@@ -22,6 +22,7 @@ from memoryhub.hygiene.scanning import DAILY_SCAN, request_scan
 from memoryhub.lib.llm import scripted_model
 from memoryhub.models import AccessedRow, AccessRecord, ApiToken
 from memoryhub.runs.executing import execute
+from memoryhub.runs.review import approve
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.access_log import Seen, seen_revision, seen_rows
 from sessions_app.services.audit import Actor, By
@@ -67,17 +68,23 @@ def _consolidate(workspace: Workspace, scripts: Sequence[Script], at: datetime) 
     """Consolidate and compress sessions; the scripted model knows their facts."""
     for number, script in enumerate(scripts):
         session = Session.objects.get(workspace=workspace, key=script.key)
-        facts = list(dict.fromkeys((section, f"- {fact}") for _day, section, fact in script.facts))
-        memory = edited(
-            head_text(MemoryDocument.objects.filter(workspace=workspace, name="MEMORY.md").first()),
-            [f"+ {section} | {fact}" for section, fact in facts],
-        )
+        memory = head_text(MemoryDocument.objects.filter(workspace=workspace, name="MEMORY.md").first())
+        for _day, section, fact in script.facts:
+            if _beginning(fact) not in memory:
+                memory = edited(memory, [f"+ {section} | - {fact}"])
         text = "; ".join(fact for _day, _section, fact in script.facts)
         history = f"[{script.turns[-1].at:%Y-%m-%d %H:%M}] {text}."
         options = {"archive_all": True, "once": True}
         with _model(workspace, {"history_entry": history, "memory_update": memory}):
-            _run(session, Run.Kind.CONSOLIDATION, options, at + timedelta(minutes=number))
+            _run(session, Run.Kind.CONSOLIDATION, options, at + timedelta(minutes=2 * number))
+        for change in HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING):
+            approve(change, by=By(INES, at + timedelta(minutes=2 * number + 1)))
     _compress(workspace, scripts, at + timedelta(minutes=10))
+
+
+def _beginning(fact: str) -> str:
+    """Return the words by which a fact about the same subject is recognised."""
+    return " ".join(fact.split()[:4])
 
 
 def _compress(workspace: Workspace, scripts: Sequence[Script], at: datetime) -> None:

@@ -47,7 +47,7 @@ def write(folder: Path, today: date, offset: int) -> None:
     put(folder / "observations-export.json", json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
     put(folder / "observations.bleve" / "index_meta.json", '{"storage":"boltdb","index_type":"scorch"}')
 
-    for whole in routine("run-", "{topic}", sessions=10, exchanges=8, today=today, seed=11):
+    for whole in routine("run-", "{topic}", sessions=12, exchanges=8, today=today, seed=11):
         if (begun := whole.until(today + timedelta(days=offset))).turns:
             put(folder / "sessions" / f"{begun.key}.jsonl", _session(begun))
 

@@ -40,7 +40,7 @@ def write(folder: Path, today: date, offset: int) -> None:
     if offset > -9:
         for number, script in enumerate(scripts):
             _write_session(workspace / "sessions", script, moment(today, number - 9, "15:10"))
-    for whole in routine("telegram:7710", "", sessions=6, exchanges=14, today=today, seed=7):
+    for whole in routine("telegram:7710", "", sessions=7, exchanges=14, today=today, seed=7):
         if (begun := whole.until(today + timedelta(days=offset))).turns:
             _write_session(workspace / "sessions", begun, begun.turns[-1].at)
     put(

@@ -34,7 +34,7 @@ def write(folder: Path, today: date, offset: int) -> None:
 
 
 def atlas_routine(today: date) -> list[Script]:
-    return routine("slack:C04MERIDIAN:176", "{topic}", sessions=14, exchanges=10, today=today, seed=0)
+    return routine("slack:C04MERIDIAN:176", "{topic}", sessions=16, exchanges=10, today=today, seed=0)
 
 
 def _write_history(folder: Path, lines: list[str], today: date, until: int) -> None:

@@ -154,5 +154,7 @@ def dated(text: str, today: date) -> str:
 
 
 def put(path: Path, text: str) -> None:
+    """Write a file, unless it has this text."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.access_log import forget_old_accesses
 from sessions_app.services.audit import By
 from sessions_app.services.model_choice import embedding_settings_for, model_for
-from sessions_app.services.stored_settings import hub_settings, save_hub_settings
+from sessions_app.services.stored_settings import host_and_port, hub_settings, save_hub_settings
 from tests.backups.databases import ON_POSTGRES, back_up
 from tests.hub import NOW, PERSON
 
@@ -153,6 +153,7 @@ def test_a_key_of_the_environment_is_never_sent_to_an_address_of_the_page(operat
         ("http://127.0.0.1:5432/v1", "a private address"),
         ("http://169.254.169.254/latest", "never connects to"),
         ("https://olga:secret@models.example/v1", "must not contain a user name"),
+        ("https://models.example/v1?key=secret", "no query"),
         ("models.example", "must start with http"),
     ],
 )
@@ -173,7 +174,7 @@ def test_a_local_preset_needs_no_permission_but_other_private_addresses_do(opera
 
 
 def test_the_connection_is_tested_with_unsaved_values(operator, settings, httpserver: HTTPServer):
-    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({f"127.0.0.1:{httpserver.port}"})
+    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({host_and_port(httpserver.url_for("/v1"))})
     message = {"choices": [{"finish_reason": "stop", "message": {"content": "OK"}}]}
     httpserver.expect_request("/v1/chat/completions").respond_with_json(message)
     httpserver.expect_request("/v1/embeddings").respond_with_json({"data": [{"embedding": [0.6, 0.8] * 768}]})
@@ -191,7 +192,7 @@ def test_the_connection_is_tested_with_unsaved_values(operator, settings, httpse
 
 
 def test_a_failed_test_says_why_without_the_key(operator, settings, httpserver: HTTPServer):
-    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({f"127.0.0.1:{httpserver.port}"})
+    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({host_and_port(httpserver.url_for("/v1"))})
     httpserver.expect_request("/v1/chat/completions").respond_with_data(f"bad key {KEY}", status=401)
 
     values = {"address": httpserver.url_for("/v1"), "model": "small", "key": KEY}

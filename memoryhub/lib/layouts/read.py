@@ -59,7 +59,7 @@ def _unread_files(folder: Folder, detected: DetectedLayout, seen: Collection[str
     found = {file: UNREAD for path, depth in places.items() for file in folder.files(path, depth=depth)}
     for file, reason in found.items():
         path, why = (file.path, file.reason) if isinstance(file, SkippedPath) else (file, reason)
-        if path not in seen and not _is_known(folder, path, detected.layout):
+        if path not in seen and path not in places and not _is_known(folder, path, detected.layout):
             yield path, why
 
 
