@@ -5,7 +5,6 @@ Signing in, signing out and passwords are the hub's own pages, with their rate l
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -26,7 +25,7 @@ class OperatorAdminSite(AdminSite):
     def has_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
-    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:  # noqa: FBT001, FBT002
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
         inner = super().admin_view(view, cacheable)
 
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -38,7 +37,7 @@ class OperatorAdminSite(AdminSite):
 
         return checked
 
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # type: ignore[override]  # noqa: ARG002
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
         if request.user.is_authenticated:
             if not self.has_permission(request):
                 raise Http404
@@ -48,7 +47,7 @@ class OperatorAdminSite(AdminSite):
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # type: ignore[override]  # noqa: ARG002
         return logout_then_login(request)
 
-    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:  # noqa: ARG002
         return redirect("password")
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:

@@ -111,7 +111,7 @@ def _routes(resolver: URLResolver, before: str = "/", namespace: str = "") -> It
     for item in resolver.url_patterns:
         address = before + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: found[1].upper(), str(item.pattern))
         if isinstance(item, URLResolver):
-            if item.namespace != "api":
+            if item.namespace not in ("api", "admin"):
                 yield from _routes(item, address, f"{item.namespace}:" if item.namespace else namespace)
         elif item.name:
             yield address, namespace + item.name

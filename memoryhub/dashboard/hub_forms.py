@@ -24,10 +24,10 @@ class SectionForm(forms.Form):
     settings_by_field: dict[str, str] = {}
     is_testable = False
 
-    def __init__(self, *args: Any, current: HubSettings, **kwargs: Any) -> None:
+    def __init__(self, data: Any = None, *, current: HubSettings) -> None:
         fields = self.settings_by_field.items()
         initial = {field: _shown(name, current) for field, name in fields if name not in KEYS}
-        super().__init__(*args, initial=initial, **kwargs)
+        super().__init__(data, initial=initial)
         for field, name in fields:
             if name in KEYS:
                 self._describe_key(field, name, current)

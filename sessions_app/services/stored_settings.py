@@ -54,7 +54,7 @@ class HubSettings:
     @property
     def model_url(self) -> str:
         """The model's address; OpenAI's if only a key is set, otherwise ""."""
-        if address := self.values["MEMORYHUB_LLM_BASE_URL"]:
+        if address := str(self.values["MEMORYHUB_LLM_BASE_URL"]):
             return PRESETS.get(address, address)
         return PRESETS["openai"] if self.values[MODEL_KEY] else ""
 
@@ -169,7 +169,7 @@ def _key_host(key: str, values: Mapping[str, Any]) -> str:
 
 def _embedding_url(values: Mapping[str, Any]) -> str:
     provider = PROVIDERS.get(values["MEMORYHUB_EMBEDDING_PROVIDER"])
-    return values["MEMORYHUB_EMBEDDING_BASE_URL"] or (provider.base_url if provider else "")
+    return str(values["MEMORYHUB_EMBEDDING_BASE_URL"]) or (provider.base_url if provider else "")
 
 
 def host_and_port(url: str) -> str:
