@@ -203,6 +203,7 @@ def test_a_held_consolidation_is_reviewed_by_hunk(page: Page, agent: Path, model
 
     does.section("Inbox")
     does.press(page.locator("main [data-row] a").first)
+    expect(page.locator("#inbox[data-open] .review-count")).to_have_text("0 accepted, 0 rejected, 2 undecided")
     does.look("hunks")
     page.keyboard.press("r")
     page.keyboard.press("a")
