@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -155,7 +156,7 @@ def test_a_fact_shows_its_origin_and_is_corrected(page: Page, agent: Path, model
     does.press(page.locator("main a", has_text="MEMORY.md").first)
     does.link("Origins")
     does.look("origins")
-    does.press(page.locator("tr", has_text="Ana Lind leads").get_by_role("link", name="#0", exact=True))
+    does.press(page.locator(".blame-run", has_text="Ana Lind leads").get_by_role("link", name=re.compile("^#0 ")))
     expect(page.locator(":target")).to_contain_text("Ana Lind leads the harbour project now.")
     does.look("message")
 
