@@ -45,7 +45,7 @@ COMMANDS = [  # label, url name, icon, role, whether it posts at once
     (gettext_lazy("Add knowledge"), "knowledge:new-knowledge", "plus", EDITOR, False),
     (gettext_lazy("Add an observation"), "knowledge:new-observation", "plus", EDITOR, False),
     (gettext_lazy("Add a key-value"), "knowledge:new-key-value", "plus", EDITOR, False),
-    (gettext_lazy("Consolidate what is due"), "consolidate-due", "fold", EDITOR, True),
+    (gettext_lazy("Consolidate due sessions"), "consolidate-due", "fold", EDITOR, True),
     (gettext_lazy("Scan for what should be tidied"), "scan-hygiene", "hygiene", EDITOR, True),
     (gettext_lazy("Export this workspace"), "export-workspace", "download", VIEWER, False),
     (gettext_lazy("Import again"), "import-again", "imports", OPERATOR, True),

@@ -55,27 +55,15 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         ]  # fmt: skip
         labels = {
             "name": _("Name"),
-            "persist_memory": _(
-                "If off, key-values, observations, knowledge, terms and cached responses are deleted after each "
-                "run, and nothing is consolidated. Default on."
-            ),
+            "persist_memory": _("Keep memory"),
             "knowledge_in_context": _("Knowledge in contexts"),
-            "auto_compress": _(
-                "Summarise old messages when a session exceeds one of the limits below. Default on; off after an "
-                "import, because the agent does this itself."
-            ),
-            "max_tokens": _(
-                "Compress a session when its context exceeds this number of tokens. Also the context's budget. "
-                "Default 50,000."
-            ),
+            "auto_compress": _("Compress automatically"),
+            "max_tokens": _("Token limit"),
             "max_entries": _("Message limit"),
             "recent_window": _("Recent window"),
             "min_entries_to_compress": _("Minimum messages to summarise"),
             "compression_ratio": _("Target summary size"),
-            "summary_prompt": _(
-                "Instructions for summaries, up to 4,000 characters. The hub adds rules on length and quotation. "
-                "Empty: the default prompt."
-            ),
+            "summary_prompt": _("Summary prompt"),
             "auto_consolidate": _("Consolidate automatically"),
             "memory_window": _("Memory window"),
             "consolidation_style": _("Consolidation style"),
@@ -90,11 +78,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "embedding_provider": _("Embedding provider"),
             "embedding_model": _("Embedding model"),
             "embedding_base_url": _("Provider address"),
-            "dense_search": _(
-                "Sends texts to the provider: up to 2,000 characters of each message, knowledge entry, observation, "
-                "memory line, history entry and summary, and search queries. Key-values and possible secrets are "
-                "never sent. Default off."
-            ),
+            "dense_search": _("Semantic search"),
             "recency_decay": _("Recency decay"),
             "cache_enabled": _("Serve cached responses"),
             "cache_ttl_seconds": _("Cache lifetime"),
@@ -102,8 +86,8 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         }
         help_texts = {
             "persist_memory": _(
-                "Off: a scratchpad. Exact values, observations, knowledge, terms and cached responses "
-                "live for one run and leave nothing behind; nothing is consolidated. Default on."
+                "If off, key-values, observations, knowledge, terms and cached responses are deleted after each "
+                "run, and nothing is consolidated. Default on."
             ),
             "knowledge_in_context": _(
                 "Send knowledge entries with each context, up to 2,000 characters. Default off; on for Grip."
@@ -114,19 +98,19 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "extraction_model": _("A small model is sufficient. Empty: the model for summaries."),
             "stale_days": _("Days without use or review after which an item is listed as stale. Default 180."),
             "auto_compress": _(
-                "Fold old entries when a session passes a limit below. Default on; off after an import, "
-                "since its agent folds for itself."
+                "Summarise old messages when a session exceeds one of the limits below. Default on; off after an "
+                "import, because the agent does this itself."
             ),
             "max_tokens": _(
-                "Tokens of a session in the context, beyond which it is folded; also the context's budget. "
+                "Compress a session when its context exceeds this number of tokens. Also the context's budget. "
                 "Default 50,000."
             ),
             "max_entries": _("Compress a session when its context exceeds this number of messages. Default 100."),
             "recent_window": _("The latest messages, which are never summarised. Default 10."),
             "min_entries_to_compress": _("Don't compress fewer older messages than this. Default 5."),
             "summary_prompt": _(
-                "Instructions for the model that summarises, up to 4,000 characters. The hub adds rules on length "
-                "and quotation. Empty: the hub's own."
+                "Instructions for summaries, up to 4,000 characters. The hub adds rules on length and quotation. "
+                "Empty: the default prompt."
             ),
             "compression_ratio": _("Share of the summarised tokens, above 0 and below 1. Default 0.3."),
             "auto_consolidate": _(
@@ -148,9 +132,9 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "embedding_model": _("Empty: the hub's, or the provider's first model."),
             "embedding_base_url": _("Address for this workspace. Called without a key. Empty: the provider's."),
             "dense_search": _(
-                "Sends texts to that provider: entries, knowledge, observations, memory lines, history and "
-                "summaries, 2,000 characters of each, and the words of searches. Never key-values, nor what looks "
-                "like a secret. Default off."
+                "Sends texts to the provider: up to 2,000 characters of each message, knowledge entry, observation, "
+                "memory line, history entry and summary, and search queries. Key-values and possible secrets are "
+                "never sent. Default off."
             ),
             "recency_decay": _("Lowers the rank of old history in search, per hour. Grip 0.001; default 0."),
             "cache_enabled": _("Default on."),

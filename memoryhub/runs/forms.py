@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 class CompressForm(forms.Form):
     METHODS = [
-        ("llm", _("By the model")),
+        ("llm", _("Model calls")),
         ("heuristic", _("By rule: counts, first and last request, tools, errors")),
     ]
 

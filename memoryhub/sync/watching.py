@@ -226,7 +226,7 @@ def _sync_one(one: WatchedFolder, actor: Actor, on_result: OnResult, wakeup: Eve
     retry_after: float | None = None
     try:
         result = sync_workspace(one.workspace, by=By(actor, timezone.now()), wait=False)
-        if result.copies_left or any(file.verdict == "waits" for file in result.written):
+        if result.copies_left or any(file.verdict == "waiting" for file in result.written):
             retry_after = settings.MEMORYHUB_QUIET_SECONDS
         if result.has_changed or result.tally.problems:
             on_result(one.workspace, result)

@@ -47,7 +47,7 @@ class FileWritten:
     """The result for a file: ``written``, ``waits`` for the next sync, or ``refused``."""
 
     path: str
-    verdict: Literal["written", "waits", "refused"]
+    verdict: Literal["written", "waiting", "refused"]
     why: str = ""
 
 
@@ -98,7 +98,7 @@ def _write_document(folder: Folder, path: str, workspace: Workspace, document: M
     if info is not None:
         item, is_whole = _read(workspace, path, raw, info)
         if not may_write_over(document, item):
-            return FileWritten(path, "waits", CHANGED)
+            return FileWritten(path, "waiting", CHANGED)
         if is_whole and not bytes_are_kept(document, item.content, raw):
             keep_bytes(document, item, by.at)
             document = unwritten_documents().get(pk=document.pk)
@@ -126,7 +126,7 @@ def _write_knowledge(folder: Folder, path: str, workspace: Workspace, by: By) ->
     raw, info, why = _current(folder, path)
     source = find_source(workspace, path)
     if info is not None and (source is None or source.content_hash != info.sha256):
-        return [FileWritten(path, "waits", CHANGED)]
+        return [FileWritten(path, "waiting", CHANGED)]
     is_own = source is not None and info is not None and source.extra.get("written") == info.sha256
     plan = plan_knowledge(workspace, None if info is None else raw, is_own=is_own)
     if plan.text is None or why:
@@ -169,7 +169,7 @@ def _outcome(path: str, result: Replaced) -> FileWritten:
     if result.verdict == "written":
         return FileWritten(path, "written")
     if result.verdict == "changed":
-        return FileWritten(path, "waits", CHANGED)
+        return FileWritten(path, "waiting", CHANGED)
     return FileWritten(path, "refused", result.why)
 
 

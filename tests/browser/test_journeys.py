@@ -161,10 +161,10 @@ def test_a_conversation_is_compressed_and_restored(page: Page):
 
     execute(Run.objects.get().pk, now=timezone.now)
 
-    expect(page.locator("#run")).to_contain_text("See what it folds")
+    expect(page.locator("#run")).to_contain_text("Show summarised messages")
     page.click("text=Undo…")
     page.click("text=Undo it")
-    expect(page.locator("#run")).to_contain_text("in the context again")
+    expect(page.locator("#run")).to_contain_text("back in context")
 
 
 def test_an_open_session_shows_new_entries(page: Page):

@@ -154,7 +154,7 @@ def test_runs_are_listed_by_state(session, viewer_client):
     compress(session)
 
     assert "Compression" in text_of(viewer_client.get(url("runs")))
-    assert "None in this state" in text_of(viewer_client.get(url("runs"), {"state": "failed"}))
+    assert "No matching runs" in text_of(viewer_client.get(url("runs"), {"state": "failed"}))
 
 
 def test_an_entry_is_added(session, editor):

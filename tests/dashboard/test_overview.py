@@ -1,4 +1,4 @@
-"""The overview: what the agent remembers, what changed since the last visit, and figures."""
+"""The overview: what the agent remembers, what changed later the last visit, and figures."""
 
 from __future__ import annotations
 

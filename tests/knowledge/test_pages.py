@@ -164,7 +164,7 @@ def test_history_is_grouped_by_day_and_pages(workspace, viewer_client):
     assert "word 9<" not in html
     assert "1 Feb 2026" in html
     assert "word 7<" in text(viewer_client, "documents:history", workspace.slug, page="last")
-    assert "No entry fits" in text(viewer_client, "documents:history", workspace.slug, q="absent")
+    assert "No matching entries" in text(viewer_client, "documents:history", workspace.slug, q="absent")
 
 
 def test_one_category_of_knowledge_pages_by_key(workspace, viewer_client):

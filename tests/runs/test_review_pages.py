@@ -85,7 +85,7 @@ def test_a_change_is_rejected_with_a_reason(change, editor):
 
 def test_an_empty_inbox_says_so(workspace, viewer_client):
     assert "Inbox zero" in viewer_client.get(url("inbox")).content.decode()
-    assert "Nothing was decided" in viewer_client.get(url("decided-changes")).content.decode()
+    assert "No decisions yet" in viewer_client.get(url("decided-changes")).content.decode()
 
 
 def test_consolidation_is_requested_from_a_session_page(workspace, editor):
@@ -137,7 +137,7 @@ def test_session_links_to_its_facts(workspace, viewer_client):
     assert "fact one of the team" in page
     assert url("sessions:entry", Entry.objects.get().pk) in page
     assert (
-        "Nothing was learnt"
+        "Nothing learned yet"
         in viewer_client.get(url("documents:learnt", open_at(workspace, "cli:b").pk)).content.decode()
     )
 
