@@ -109,7 +109,7 @@ def test_a_moment_before_the_workspace_is_explained(atlas, viewer_client):
     page = get(viewer_client, at="2020-01-01T00:00:00Z").text
 
     assert "1 Apr 2026" in page
-    assert "workspace didn&#x27;t exist yet" in page
+    assert "workspace didn't exist yet" in page
 
 
 def test_two_moments_are_sorted(atlas, viewer_client):
