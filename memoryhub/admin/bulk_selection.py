@@ -90,12 +90,17 @@ def confirm(
         "left": 0 if groups else max(0, len(chosen) - SAMPLE),
         "groups": groups,
         "has_changed": has_changed,
-        "action": request.POST["action"],
+        "action": _requested_action(request),
         "select_across": request.POST.get("select_across", "0"),
         "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
         "checkbox": ACTION_CHECKBOX_NAME,
     }
     return TemplateResponse(request, "admin/choose.html", context, status=422 if form.errors or has_changed else 200)
+
+
+def _requested_action(request: HttpRequest) -> str:
+    """Return the action whose button was clicked: the list sends all actions, and the place of the clicked one."""
+    return request.POST.getlist("action")[int(request.POST.get("index", 0))]
 
 
 def _selection_text(chosen: Chosen) -> str:

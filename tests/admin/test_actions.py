@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -298,3 +299,15 @@ def test_too_many_sessions_are_refused_with_a_message(admin_client, workspace, m
     assert response.status_code == 422
     assert "at most 1 at a time" in response.content.decode()
     assert not Run.objects.exists()
+
+
+def test_each_button_of_a_list_asks_for_its_own_action(admin_client, workspace):
+    row = knowledge(workspace)
+    url = reverse("admin:knowledge_app_knowledgeentry_changelist")
+    actions = re.findall(r'name="action" value="(\w+)"', admin_client.get(url).content.decode())
+
+    for index, action in enumerate(actions):
+        data = {"action": actions, "index": index, "_selected_action": [row.pk]}
+        page = admin_client.post(url, data)
+        assert page.status_code == 302 or page.context["action"] == action
+    assert len(actions) >= 6
