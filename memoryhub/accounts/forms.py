@@ -20,9 +20,9 @@ from memoryhub.lib.form_fields import StoredSelect
 from sessions_app.models import Membership, Workspace
 
 ROLES = [
-    (Membership.Role.VIEWER, _("Viewer: reads")),
-    (Membership.Role.EDITOR, _("Editor: curates")),
-    (Membership.Role.OPERATOR, _("Operator: settings, agents, people")),
+    (Membership.Role.VIEWER, _("Viewer: can read")),
+    (Membership.Role.EDITOR, _("Editor: can edit")),
+    (Membership.Role.OPERATOR, _("Operator: can manage settings, agents, people")),
 ]
 SHORT_ROLES = [("", _("No access")), *((role, role.label) for role in reversed(Membership.Role))]
 LIFETIMES = [("1", _("1 day")), ("7", _("7 days")), ("30", _("30 days"))]

@@ -67,7 +67,7 @@ def test_sign_ins_list_browser_and_address(vera):
     assert "Firefox on Linux" in html
     assert "Safari on iPhone" in html
     assert html.index("192.0.2.8") < html.index("192.0.2.7")  # the current one first
-    assert html.count("this one") == 1
+    assert html.count("this browser") == 1
 
 
 def test_the_address_is_not_read_from_a_forgeable_header(vera):
@@ -124,7 +124,7 @@ def test_signing_out_deletes_the_sign_in(vera):
     response = client.post("/logout/", follow=True)
 
     assert not SignIn.objects.exists()
-    assert "You are signed out" in response.content.decode()
+    assert "You're signed out" in response.content.decode()
     assert client.get("/")["Location"] == "/login/?next=/"
 
 
@@ -135,7 +135,7 @@ def test_the_login_page_mentions_an_ended_session(vera):
     response = client.get("/", follow=True)
 
     assert response.redirect_chain == [("/login/?next=/&ended=1", 302)]
-    assert "somebody signed you out" in response.content.decode()
+    assert "You've been signed out" in response.content.decode()
     assert not SignIn.objects.exists()
 
 

@@ -68,7 +68,7 @@ def test_an_existing_user_accepts_an_invitation_and_keeps_a_higher_role(workspac
     nothing_new = viewer_client.post(lower)
 
     assert joined["Location"] == "/w/atlas/"
-    assert "You may do all of this already" in nothing_new.content.decode()
+    assert "You already have this access" in nothing_new.content.decode()
     assert role_of(viewer, workspace) == "editor"
     assert Invitation.objects.filter(used_at=None).count() == 1
     assert set(User.objects.values_list("username", flat=True)) == {"olga", "vera"}

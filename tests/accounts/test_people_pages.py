@@ -66,7 +66,7 @@ def test_the_list_shows_active_people_with_their_roles(workspace, viewer, admin_
     everybody = admin_client.get(reverse("people"), {"state": "all"}).content.decode()
 
     assert "Atlas: Viewer" in html
-    assert "operator of the hub" in html
+    assert "hub operator" in html
     assert ">gone<" not in html
     assert ">gone<" in everybody
 
@@ -158,7 +158,7 @@ def test_deactivating_can_revoke_tokens(workspace, other, viewer, admin_client):
     page = admin_client.get(reverse("person", args=[viewer.pk])).content.decode()
     admin_client.post(reverse("deactivate-person", args=[viewer.pk]), {"revokes_tokens": "on"})
 
-    assert "vera made 2 tokens that are good" in page
+    assert "vera created 2 valid tokens" in page
     assert page.count("<bdi>agent of person vera</bdi>") == 2
     assert [one for one in made if not ApiToken.objects.get(pk=one.pk).revoked_at] == []
     assert [one for one in spared if ApiToken.objects.get(pk=one.pk).revoked_at] == []
@@ -176,7 +176,7 @@ def test_tokens_of_a_deactivated_user_can_be_revoked_later(workspace, viewer, ad
     admin_client.post(url, {"revokes_tokens": "on"})
 
     assert left is None
-    assert "vera made 1 token that is good" in page
+    assert "vera created 1 valid token" in page
     assert "Revoke these tokens" in page
     assert ApiToken.objects.get(pk=token.pk).revoked_at
     assert AuditRecord.objects.filter(action="account.deactivated").count() == 1

@@ -89,8 +89,8 @@ def test_the_login_page_of_a_new_hub_mentions_the_setup_link(client, django_user
     before = client.get(reverse("login")).content.decode()
     django_user_model.objects.create_superuser("olga", password=PASSWORD)
 
-    assert "There is no account yet" in before
-    assert "There is no account yet" not in client.get(reverse("login")).content.decode()
+    assert "No account yet" in before
+    assert "No account yet" not in client.get(reverse("login")).content.decode()
 
 
 def test_a_newer_link_invalidates_the_older_one(client):
