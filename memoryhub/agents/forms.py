@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.agents.api_tokens import DEFAULT_SCOPES, MAX_NAME, MAX_PER_MINUTE, PER_MINUTE, SCOPES
 
-LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("A year")), ("", _("Until it is revoked"))]
+LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("1 year")), ("", _("No expiration"))]
 
 
 def _scopes() -> list[tuple[str, str]]:
@@ -24,20 +24,20 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(
         max_length=MAX_NAME,
-        label=_("The agent's name"),
+        label=_("Agent name"),
         help_text=_("Shown next to everything the agent writes and reads."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     scopes = forms.MultipleChoiceField(
-        label=_("It may"),
+        label=_("Scopes"),
         choices=_scopes,
         initial=list(DEFAULT_SCOPES),
         widget=forms.CheckboxSelectMultiple,
         help_text=_("No scope allows approving, pinning, deleting, creating tokens or changing settings."),
     )
-    days = forms.ChoiceField(label=_("It ends after"), choices=LIFETIMES, initial="90", required=False)
+    days = forms.ChoiceField(label=_("Expires after"), choices=LIFETIMES, initial="90", required=False)
     per_minute = forms.IntegerField(
-        label=_("Calls a minute"), min_value=1, max_value=MAX_PER_MINUTE, initial=PER_MINUTE, localize=False
+        label=_("Calls per minute"), min_value=1, max_value=MAX_PER_MINUTE, initial=PER_MINUTE, localize=False
     )
 
     def options(self, now: datetime) -> dict[str, Any]:

@@ -41,20 +41,20 @@ DAY = timedelta(days=1)
 WAITING_SECONDS = 600
 STOP_POLLING = 286
 FOLDERS = [  # layout, title, example path, what is imported
-    ("nanobot", _("A nanobot folder"), "~/.nanobot", _("The hub reads its conversations, MEMORY.md and HISTORY.md.")),
+    ("nanobot", _("nanobot folder"), "~/.nanobot", _("The hub reads its conversations, MEMORY.md and HISTORY.md.")),
     (
         "grip",
-        _("A Grip folder"),
+        _("Grip folder"),
         "~/.grip",
         _("The hub reads its conversations, memory, knowledge and response cache."),
     ),
     (
         "grid",
-        _("A grid folder"),
+        _("grid folder"),
         "~/.local/grid",
         _("The hub reads its exact values, semantic graph and observations."),
     ),
-    ("agterm", _("An AgTerm export"), "session-export.json", _("The hub reads a session as AgTerm exports it.")),
+    ("agterm", _("AgTerm export"), "session-export.json", _("The hub reads sessions exported by AgTerm.")),
 ]
 KINDS = ("rest", "python", "mcp-http", "mcp-stdio", *(layout for layout, *_ in FOLDERS))
 

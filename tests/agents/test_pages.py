@@ -111,14 +111,14 @@ def test_only_operators_create_and_revoke_tokens(workspace, editor, viewer_clien
         for page in (url("agents"), url("new-token"), url("revoke-token", token.pk)):
             assert client.get(page).status_code == 404
             assert client.post(page, WISH).status_code == 404
-        assert "Make a token" not in client.get(url("connect")).content.decode()
+        assert "Create token" not in client.get(url("connect")).content.decode()
     assert ApiToken.objects.filter(revoked_at=None).count() == 1
 
 
 def test_revoking_asks_for_confirmation_and_is_audited(workspace, operator):
     token, _ = issue(workspace)
 
-    assert "Revoke the token of pilot?" in operator.get(url("revoke-token", token.pk)).content.decode()
+    assert "Revoke token pilot?" in operator.get(url("revoke-token", token.pk)).content.decode()
     assert not AuditRecord.objects.filter(action="token.revoked").exists()
     page = operator.post(url("revoke-token", token.pk), follow=True).content.decode()
 
@@ -179,7 +179,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_tokens(workspace
 
 
 def test_an_empty_list_explains_tokens(workspace, operator):
-    assert "No agent has a token" in operator.get(url("agents")).content.decode()
+    assert "No tokens yet" in operator.get(url("agents")).content.decode()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -224,7 +224,7 @@ def test_polling_stops_after_ten_minutes(workspace, viewer_client):
     answer = viewer_client.get(url("first-call"), {"since": int(timezone.now().timestamp()) - 601})
 
     assert answer.status_code == 286
-    assert "No call came" in answer.content.decode()
+    assert "No call in ten minutes" in answer.content.decode()
 
 
 def test_a_token_of_another_workspace_reveals_nothing(workspace, viewer_client):
