@@ -24,10 +24,10 @@ from memoryhub.permissions import by_person, require_hub_operator
 from sessions_app.services.stored_settings import hub_settings
 
 STEPS = {
-    "waiting": (_("Waiting"), _("The worker starts it in a moment.")),
+    "waiting": (_("Waiting"), _("Starts shortly.")),
     "copying": (_("Copying"), _("Copying the database. The hub stays available.")),
     "packing": (_("Packing"), _("Compressing the copy.")),
-    "checking": (_("Checking"), _("Reading the backup back and comparing it.")),
+    "checking": (_("Verifying"), _("Reading the backup back and comparing it.")),
 }
 
 

@@ -27,7 +27,7 @@ COUNTED: dict[str, Promise | str] = {
 }
 ADDED = {
     "sessions": ngettext_lazy("%(count)s session", "%(count)s sessions", "n"),
-    "entries": ngettext_lazy("%(count)s entry", "%(count)s entries", "n"),
+    "entries": ngettext_lazy("%(count)s message", "%(count)s messages", "n"),
     "summaries": ngettext_lazy("%(count)s summary", "%(count)s summaries", "n"),
     "documents": ngettext_lazy("%(count)s document", "%(count)s documents", "n"),
     "history": ngettext_lazy("%(count)s history", "%(count)s history", "n"),

@@ -295,7 +295,7 @@ def test_an_operator_previews_and_applies_an_erasure(workspace, admin_client, ed
     [
         ({"kind": "phrase", "words": "ab"}, "at least three"),
         ({"kind": "session", "words": "cli:none"}, "No session has this key"),
-        ({"kind": "phrase", "words": "xylophone"}, "Nothing holds it"),
+        ({"kind": "phrase", "words": "xylophone"}, "No matches"),
         ({"kind": "phrase", "words": "xylophone", "expected": 3, "is_sure": "on"}, "Nothing in this workspace"),
     ],
 )

@@ -81,7 +81,7 @@ def test_jobs_of_other_workspaces_are_hidden(stranger_client: Client, editor: Cl
     assert f'id="job-{job.pk}"' in mine
     assert "/secret/place" not in mine
     assert "Background jobs (1)" in mine
-    assert "Nothing is under way" in text(stranger_client.get(PAGE))
+    assert "No background jobs" in text(stranger_client.get(PAGE))
 
 
 def test_the_list_polls_only_while_jobs_are_live(admin_client: Client, workspace):
