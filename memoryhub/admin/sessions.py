@@ -100,18 +100,18 @@ class SessionAdmin(TableAdmin):
     date_hierarchy = "updated_at"
     actions = [
         _run_action(
-            "compress", _("Summarise old entries"), _compress,
-            _("Entries older than the recent window are summarised. They are kept, and each run can be undone."),
+            "compress", _("Summarise old messages"), _compress,
+            _("Messages older than the recent window are summarised. They are kept, and each run can be undone."),
         ),
         _run_action(
             "consolidate", _("Consolidate into memory"), _consolidate,
-            _("New entries become facts in MEMORY.md and a history entry. Each run can be undone."),
+            _("New messages become facts in MEMORY.md and a history entry. Each run can be undone."),
         ),
         _run_action(
             "archive", _("Consolidate everything and clear"), _archive,
             _(
-                "All entries of each session become facts and a history entry. Then the session is cleared. "
-                "Its entries stay readable in the earlier epoch."
+                "All messages of each session become facts and a history entry. Then the session is cleared. "
+                "Its messages stay readable in the earlier part."
             ),
         ),
         export_as_zip,

@@ -212,7 +212,7 @@ def test_a_selection_that_changed_meanwhile_is_shown_again(admin_client, workspa
     response = choose(admin_client, KnowledgeEntry, [row], "withdraw", across=True, digest=digest, reason="old")
 
     assert response.status_code == 422
-    assert "has changed later" in response.content.decode()
+    assert "Your selection has changed" in response.content.decode()
     assert not Run.objects.exists()
 
 

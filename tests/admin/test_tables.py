@@ -131,7 +131,7 @@ def test_a_table_is_previewed_then_confirmed(admin_client, workspace, name):
 
     html = preview.content.decode()
     assert preview.status_code == 200
-    assert "Of 2 rows 1 are new, 1 change" in html
+    assert "2 rows: 1 new, 1 changed" in html
     assert "learned_fact is used" in html
     assert KnowledgeEntry.objects.get().content == "likes tea"
     assert not AuditRecord.objects.exists()
@@ -207,7 +207,7 @@ def test_a_forged_confirmation_reads_no_other_file(admin_client, workspace, home
 
     response = confirm(admin_client, preview, **value)
 
-    assert "confirmed any more" in response.content.decode()
+    assert "This preview has expired" in response.content.decode()
     assert not KnowledgeEntry.objects.exists()
 
 
