@@ -54,14 +54,14 @@ def changed_values(form: forms.Form, current: dict[str, Any]) -> dict[str, Any]:
 
 
 class KnowledgeForm(RowForm):
-    content = LinesField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("What is known"))
+    content = LinesField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("Fact"))
     category = forms.ChoiceField(label=_("Category"), choices=KnowledgeEntry.Category.choices)
-    tags = TagsField(required=False, max_length=5_000, label=_("Tags"), help_text=_("Between commas."))
+    tags = TagsField(required=False, max_length=5_000, label=_("Tags"), help_text=_("Separated by commas."))
     source = forms.CharField(
         required=False,
         max_length=2_000,
         label=_("Source"),
-        help_text=_("Where it was learnt, such as user_message."),
+        help_text=_("Where it was learned, such as user_message."),
     )
 
 
@@ -70,11 +70,11 @@ class ObservationFilterForm(forms.Form):
     category = forms.ChoiceField(
         required=False, label=_("Category"), choices=[("", _("All kinds")), *Observation.Category.choices]
     )
-    withdrawn = forms.BooleanField(required=False, label=_("Withdrawn too"))
+    withdrawn = forms.BooleanField(required=False, label=_("Include withdrawn"))
 
 
 class ObservationForm(RowForm):
-    content = LinesField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("What was observed"))
+    content = LinesField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("Observation"))
     category = forms.ChoiceField(
         label=_("Kind"), choices=[("finding", _("Finding")), ("insight", _("Insight")), ("lesson", _("Lesson"))]
     )

@@ -79,11 +79,11 @@ def test_the_list_finds_terms_by_substring(fast, viewer_client):
     assert "quick" in page
     assert "soon" not in page
     assert "<html" not in page
-    assert "No term fits" in text_of(viewer_client.get(url("terms"), {"q": "%"}))
+    assert "No matches" in text_of(viewer_client.get(url("terms"), {"q": "%"}))
 
 
 def test_the_list_shows_the_model_and_the_number_of_waiting_terms(fast, viewer_client, settings):
-    assert "nobody: no provider is chosen" in text_of(viewer_client.get(url("terms")))
+    assert "none (embeddings are off)" in text_of(viewer_client.get(url("terms")))
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "mistral"
 
     page = text_of(viewer_client.get(url("terms")))
@@ -94,7 +94,7 @@ def test_the_list_shows_the_model_and_the_number_of_waiting_terms(fast, viewer_c
 
 
 def test_an_empty_list_explains_terms(workspace, viewer_client, settings):
-    assert "an embedding provider is chosen" in text_of(viewer_client.get(url("terms")))
+    assert "Choose an embedding provider" in text_of(viewer_client.get(url("terms")))
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
     assert "as soon as there are some" in text_of(viewer_client.get(url("terms")))
 
@@ -186,7 +186,7 @@ def test_a_term_shows_its_neighbours_and_occurrences(workspace, fast, viewer_cli
 
     assert "0.80" in page
     assert page.count(">related<") == 1
-    assert page.count(">near<") == 1
+    assert page.count(">similar<") == 1
     assert "The API is fast." in page
     assert "Go FAST" in page
     assert "breakfast" not in page
@@ -202,8 +202,8 @@ def test_a_relation_is_removed_and_restored(fast, editor):
         "quick",
     ]
     page = text_of(editor.get(url("term", fast.pk)))
-    assert "Removed by hand" in page
-    assert "Also named" not in page
+    assert "Removed manually" in page
+    assert "Also a neighbour of" not in page
     editor.post(url("restore-relation", fast.pk), {"other": number("quick")})
     assert not TermRelation.objects.filter(is_removed=True).exists()
     assert set(AuditRecord.objects.values_list("action", "actor_name")) == {

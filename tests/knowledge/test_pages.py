@@ -263,10 +263,10 @@ def test_a_secret_is_masked_until_an_editor_reveals_it(workspace, viewer, viewer
 def test_nobody_can_guess_a_masked_value_by_filtering(workspace, viewer, viewer_client):
     import_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
 
-    assert "No key fits" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
+    assert "No matches" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
     assert "github_token" in text(viewer_client, "knowledge:key-values", workspace.slug, q="hub_tok")
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
-    assert "No key fits" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
+    assert "No matches" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_json_is_set_out_only_where_that_changes_nothing(value, is_indented, wor
 
     html = text(viewer_client, "knowledge:key-value", workspace.slug, KeyValue.objects.get().pk)
 
-    assert ("Exactly as it is kept" in html) is is_indented
+    assert ("<summary>Raw</summary>" in html) is is_indented
     assert escape(value) in html
 
 
@@ -302,4 +302,4 @@ def test_a_term_shows_how_near_its_neighbours_are(workspace, viewer_client):
     import_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
 
     assert "0.80" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="fast").pk)
-    assert "Also named" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="quick").pk)
+    assert "Also a neighbour of" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="quick").pk)

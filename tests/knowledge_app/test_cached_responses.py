@@ -98,7 +98,7 @@ def test_the_page_shows_how_the_cache_does(workspace, viewer_client, time_machin
     assert "100%" in html
     assert "1 hit" in html
     assert 'name="row"' not in html
-    assert "No response fits" in viewer_client.get(url("cached-responses") + "?state=expired").content.decode()
+    assert "No matches" in viewer_client.get(url("cached-responses") + "?state=expired").content.decode()
     assert "Who owns it?" in viewer_client.get(url("cached-responses") + "?q=jonas").content.decode()
     assert viewer_client.post(url("invalidate"), {"row": 1}).status_code == 404
     assert b"Jonas" in viewer_client.get(url("download-cache")).content

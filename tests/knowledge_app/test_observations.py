@@ -131,14 +131,14 @@ def test_pages_offer_what_was_said_again(workspace, editor):
     keep(workspace)
     values = {"content": AGAIN.content, "category": "finding", "source": ""}
     assert editor.post(url("new-observation"), values)["Location"] == url("offered")
-    assert "1 thing said again" in editor.get(url("observations")).content.decode()
+    assert "1 possible duplicate<" in editor.get(url("observations")).content.decode()
     offered = Confirmation.objects.get()
     assert AGAIN.content.replace("'", "&#x27;") in editor.get(url("offered")).content.decode()
 
     response = editor.post(url("decide-offered", offered.pk), {"is_same": "1"}, follow=True)
 
     assert "Counted as a confirmation" in response.content.decode()
-    assert "Nothing waits" in response.content.decode()
+    assert "No possible duplicates" in response.content.decode()
 
 
 @pytest.mark.parametrize("values", [{}, {"action": "explode", "row": [1]}, {"action": "move:hunch", "row": [1]}])

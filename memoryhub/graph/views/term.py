@@ -28,9 +28,9 @@ PICTURED = 16
 EDITOR = Membership.Role.EDITOR
 SAID = {
     "pin": gettext_lazy("%(one)s and %(other)s are pinned to each other."),
-    "unpin": gettext_lazy("%(one)s and %(other)s are pinned no longer."),
-    "remove": gettext_lazy("Removed, for every later build too. You can bring it back below."),
-    "restore": gettext_lazy("%(other)s counts as a neighbour of %(one)s again."),
+    "unpin": gettext_lazy("%(one)s and %(other)s are no longer pinned."),
+    "remove": gettext_lazy("Removed, also from later builds. You can restore it below."),
+    "restore": gettext_lazy("%(other)s is a neighbour of %(one)s again."),
 }
 
 
