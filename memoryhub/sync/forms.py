@@ -11,7 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.sync.importing import is_below_roots
 from sessions_app.models import Workspace
 
-LAYOUTS = [("auto", _("Find out")), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
+LAYOUTS = [
+    ("auto", _("Detect automatically")),
+    *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub"),
+]
 
 
 UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
@@ -27,22 +30,26 @@ class ImportForm(forms.Form):
         required=False,
         max_length=4000,
         label=_("Folder"),
-        help_text=_("Where the agent keeps its memory, for example ~/.nanobot. It is only read."),
+        help_text=_("The agent's memory folder, for example ~/.nanobot. It is only read."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "~/.nanobot"}),
     )
     upload = forms.FileField(
         required=False,
-        label=_("or a file"),
-        help_text=_("A .zip or .tar.gz of such a folder, or an AgTerm export (.json), up to 100 MB."),
+        label=_("Or upload a file"),
+        help_text=_("A .zip or .tar.gz of the folder, or an AgTerm export (.json). Up to 100 MB."),
     )
     name = forms.CharField(
         required=False,
         max_length=200,
-        label=_("Name"),
-        help_text=_("What to call this workspace. Empty: the folder's name."),
+        label=_("Workspace name"),
+        help_text=_("Leave empty to use the folder's name."),
     )
     layout = forms.ChoiceField(
-        choices=LAYOUTS, initial="auto", required=False, label=_("Layout"), help_text=_("Which program wrote it.")
+        choices=LAYOUTS,
+        initial="auto",
+        required=False,
+        label=_("Format"),
+        help_text=_("The program that wrote the memory."),
     )
 
     def clean_path(self) -> str:
@@ -51,16 +58,16 @@ class ImportForm(forms.Form):
             return ""
         path = Path(text).expanduser()
         if "\x00" in text or not path.is_absolute():
-            raise forms.ValidationError(gettext("Give the whole path, from / or ~ on."))
+            raise forms.ValidationError(gettext("Enter an absolute path, starting with / or ~."))
         if not is_below_roots(path):
-            roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folder at all")
+            roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folders")
             refusal = gettext(
                 "Pages may import below %(roots)s only. To allow another folder, name it in MEMORYHUB_ROOTS, "
                 "or import it with the command import."
             )
             raise forms.ValidationError(refusal % {"roots": roots})
         if not path.exists():
-            raise forms.ValidationError(gettext("There is nothing at this path, or the hub may not look into it."))
+            raise forms.ValidationError(gettext("This path doesn't exist, or the hub can't read it."))
         return str(path.resolve())
 
     def clean_upload(self) -> Any:
@@ -76,5 +83,5 @@ class ImportForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if not self.errors and bool(values.get("path")) == bool(values.get("upload")):
-            raise forms.ValidationError(gettext("Give a folder or a file, one of the two."))
+            raise forms.ValidationError(gettext("Enter a folder or upload a file, not both."))
         return values

@@ -19,8 +19,8 @@ from sessions_app.models import SourceFile, SyncState, Workspace
 SHOWN_CHANGES = 10
 Standing = Literal["in_step", "ahead", "held", "missing", "refused"]
 LABELS: dict[Standing, Promise | str] = {
-    "in_step": _("in step"),
-    "ahead": _("the hub is ahead"),
+    "in_step": _("synced"),
+    "ahead": _("hub has newer text"),
     "held": _("held for review"),
     "missing": _("missing in the folder"),
     "refused": _("can't be written"),

@@ -25,9 +25,11 @@ def request_sync(workspace: Workspace, *, by: By, send: bool = False) -> Job:
     ``send``: also write the hub's newer texts, even if two-way sync is off.
     """
     if not workspace.path:
-        raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
+        raise Refused(
+            gettext("This workspace has no folder. Its agent writes directly to the hub."), code="cannot_sync"
+        )
     if send and workspace.layout not in WRITTEN_BACK:
-        message = gettext("The hub never writes into a folder of %(program)s.")
+        message = gettext("The hub never writes to %(program)s folders.")
         raise Refused(message % {"program": workspace.get_layout_display()}, code="cannot_sync")
     job, _ = request_job("sync", workspace, {"send": True} if send else {}, by=by)
     text = "Sending to the agent requested" if send else "Sync requested"

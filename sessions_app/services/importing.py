@@ -153,19 +153,19 @@ def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> ImportCounts:
     tally.unchanged["entries"] += len(record.entries) - added
     tally.added["sessions"] += plan.session is None
     if plan.opens_epoch and not plan.is_named:
-        what = f"begins anew: none of its entries continue the {_entries(plan.session)} kept before"
+        what = f"session restarted: it doesn't continue the {_messages(plan.session)} imported before"
         if plan.alike:
-            what = f"was rewritten: it differs from what was kept after the first {plan.alike} entries"
-        action = f"taken as epoch {plan.epoch + 1} of the session; the earlier entries stay readable"
+            what = f"session was rewritten: it differs after the first {plan.alike} messages"
+        action = f"imported as part {plan.epoch + 1} of the session; earlier messages stay readable"
         tally.problems.append(Problem(path, None, what, action, "noted"))
     elif plan.alignment.verdict == "shorter":
-        what = f"holds {len(record.entries)} of the {plan.first_position} entries that the hub keeps"
+        what = f"has {len(record.entries)} of the {plan.first_position} messages in the hub"
         tally.problems.append(Problem(path, None, what, "nothing is removed from the hub", "held"))
     return tally
 
 
-def _entries(session: Session | None) -> str:
-    return f"{session.entry_count} entries" if session else "entries"
+def _messages(session: Session | None) -> str:
+    return f"{session.entry_count} messages" if session else "messages"
 
 
 def _values(

@@ -40,11 +40,13 @@ def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back:
     Raises Refused if the workspace has no folder, or one that the hub never writes to.
     """
     if (follow or write_back) and not workspace.path:
-        raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
+        raise Refused(
+            gettext("This workspace has no folder. Its agent writes directly to the hub."), code="cannot_sync"
+        )
     if (follow or write_back) and Path(workspace.path).is_file():
         raise Refused(gettext("Only a folder can be synced, not a file or an archive."), code="cannot_sync")
     if write_back and workspace.layout not in WRITTEN_BACK:
-        words = gettext("The hub never writes into a folder of %(program)s.")
+        words = gettext("The hub never writes to %(program)s folders.")
         raise Refused(words % {"program": workspace.get_layout_display()}, code="cannot_sync")
     switches = {"is_followed": follow, "write_back": write_back}
     values = {name: is_on for name, is_on in switches.items() if is_on is not None}

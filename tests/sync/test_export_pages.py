@@ -39,7 +39,7 @@ def test_htmx_gets_the_plan_fragment(editor: Client, workspace):
 def test_a_layout_that_holds_nothing_has_no_download(editor: Client, workspace):
     talk(open_at(workspace), 1)
     page = editor.get(PAGE, {"layout": "grid"}).content.decode()
-    assert "Nothing of this fits" in page
+    assert "Nothing to export" in page
     assert "Download for" not in page
     assert editor.post(DOWNLOAD, {"layout": "grid"}).status_code == 302
 

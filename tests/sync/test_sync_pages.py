@@ -50,9 +50,9 @@ def test_the_page_shows_what_would_be_written_before_it_is_switched_on(atlas, op
 
     page = operator.get("/w/atlas/sync/").content.decode()
 
-    assert "the hub is ahead" in page
-    assert "What would be written to memory/MEMORY.md" in page
-    assert "1 file would be written at once" in page
+    assert "hub has newer text" in page
+    assert "Preview of changes to memory/MEMORY.md" in page
+    assert "1 file would be written immediately" in page
     assert "memory/HISTORY.md" in page
 
 
@@ -74,8 +74,8 @@ def test_sync_now_imports_and_writes(atlas, operator):
     page = operator.post("/w/atlas/sync/now/", follow=True).content.decode()
     run_jobs()
 
-    assert "Sync asked for" in page
-    assert "Sync asked for" not in operator.get("/w/atlas/sync/").content.decode()
+    assert "Sync requested" in page
+    assert "Sync requested" not in operator.get("/w/atlas/sync/").content.decode()
     assert "five" in (Path(atlas.path) / "memory" / "MEMORY.md").read_text()
 
 
