@@ -35,10 +35,10 @@ PAUSES = (timedelta(minutes=2), timedelta(minutes=10))  # before the second and 
 LEASE_MARGIN = timedelta(seconds=30)
 WORKER = Actor("run", "the worker")
 UNFIT: dict[str, Promise | str] = {
-    "run.approved": _("Run %(number)s is %(state)s: approved needs another state."),
-    "run.cancelled": _("Run %(number)s is %(state)s: cancelled needs another state."),
-    "run.retried": _("Run %(number)s is %(state)s: retried needs another state."),
-    "run.dismissed": _("Run %(number)s is %(state)s: dismissed needs another state."),
+    "run.approved": _("Run %(number)s is %(state)s and can't be approved."),
+    "run.cancelled": _("Run %(number)s is %(state)s and can't be cancelled."),
+    "run.retried": _("Run %(number)s is %(state)s and can't be retried."),
+    "run.dismissed": _("Run %(number)s is %(state)s and can't be dismissed."),
 }
 
 

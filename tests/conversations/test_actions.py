@@ -137,7 +137,7 @@ def test_actions_that_do_not_fit_a_run_are_refused(session, editor):
     response = editor.post(url("cancel-run", run.pk))
 
     assert response.status_code == 422
-    assert "needs another state" in text_of(response)
+    assert "can&#x27;t be cancelled" in text_of(response)
 
 
 def test_parked_run_offers_three_actions(session, editor):

@@ -96,7 +96,7 @@ def test_the_list_shows_the_model_and_the_number_of_waiting_terms(fast, viewer_c
 def test_an_empty_list_explains_terms(workspace, viewer_client, settings):
     assert "Choose an embedding provider" in text_of(viewer_client.get(url("terms")))
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
-    assert "as soon as there are some" in text_of(viewer_client.get(url("terms")))
+    assert "Terms are created from observations" in text_of(viewer_client.get(url("terms")))
 
 
 def test_the_page_reports_a_provider_without_embeddings(workspace, editor, settings):

@@ -58,7 +58,7 @@ def test_an_editor_downloads_the_archive(editor: Client, workspace):
 def test_a_viewer_sees_the_plan_but_no_download(viewer_client: Client, workspace):
     talk(open_at(workspace), 1)
     page = viewer_client.get(PAGE).content.decode()
-    assert "An editor of this workspace can download it" in page
+    assert "Only editors can download it" in page
     assert "Download for" not in page
     assert viewer_client.post(DOWNLOAD, {"layout": "hub"}).status_code == 404
 

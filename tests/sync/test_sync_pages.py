@@ -95,7 +95,7 @@ def test_the_page_links_a_conflict_and_shows_a_failure(atlas, operator):
 def test_a_workspace_without_a_folder_has_no_switches(workspace):
     page = client_as(workspace, "operator").get("/w/atlas/sync/").content.decode()
 
-    assert "writes to the hub itself" in page
+    assert "writes directly to the hub" in page
     assert "/sync/switch/" not in page
 
 
@@ -104,7 +104,7 @@ def test_a_read_only_layout_refuses_with_a_message(atlas, operator):
 
     response = operator.post("/w/atlas/sync/switch/", {"write_back": "on"}, follow=True)
 
-    assert "never writes into a folder of grid" in response.content.decode()
+    assert "never writes to grid folders" in response.content.decode()
 
 
 def test_the_command_syncs_switches_and_lists_waiting_files(atlas, command):
