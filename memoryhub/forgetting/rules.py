@@ -91,7 +91,7 @@ NAMES = (  # names of tables, as the filter ``words`` shows them
     gettext_noop("Append receipts"),
     gettext_noop("Audit records"),
     gettext_noop("Cached responses"),
-    gettext_noop("Concerns"),
+    gettext_noop("Findings"),
     gettext_noop("Confirmations"),
     gettext_noop("Deleted sessions"),
     gettext_noop("Earlier states of key-values"),

@@ -63,7 +63,7 @@ def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     places = {place for place in places if place[0] != ENTRIES}
     if concerns and not places:
         raise Refused(
-            gettext("Messages can't be withdrawn. Dismiss the concern, or forget its content."),
+            gettext("Messages can't be withdrawn. Dismiss the finding, or forget its content."),
             code="not_withdrawable",
         )
     along = _withdraw_rows(workspace, places, by)
@@ -247,19 +247,19 @@ def _chosen(
 ) -> list[Concern]:
     most = limit or MAX_AT_ONCE
     if len(pks) > most:
-        words = gettext("Select at most %(most)s concerns at a time (selected: %(count)s).")
+        words = gettext("Select at most %(most)s findings at a time (selected: %(count)s).")
         raise LimitExceeded(words % {"most": f"{most:,}", "count": f"{len(pks):,}"}, code="too_many")
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
         if status == Status.DISMISSED:
-            raise Invalid(gettext("Choose at least one concern that is dismissed."), code="nothing_chosen")
-        raise Invalid(gettext("Choose at least one concern that is open."), code="nothing_chosen")
+            raise Invalid(gettext("Select at least one dismissed finding."), code="nothing_chosen")
+        raise Invalid(gettext("Select at least one open finding."), code="nothing_chosen")
     return found
 
 
 def _resolve(workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], by: By) -> Run:
     if not concerns:
-        raise Invalid(gettext("This action applies to none of the selected concerns."), code="nothing_chosen")
+        raise Invalid(gettext("This action doesn't apply to the selected findings."), code="nothing_chosen")
     return _mark(workspace, concerns, Status.SETTLED, along, by)
 
 
@@ -270,7 +270,7 @@ def _mark(workspace: Workspace, concerns: Sequence[Concern], status: str, along:
 
 
 def _count(concerns: Sequence[Concern]) -> str:
-    return "1 concern" if len(concerns) == 1 else f"{len(concerns):,} concerns"
+    return "1 finding" if len(concerns) == 1 else f"{len(concerns):,} findings"
 
 
 def _rows(places: Collection[Place]) -> str:

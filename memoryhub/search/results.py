@@ -13,6 +13,7 @@ from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe, parse
 from memoryhub.lib.search.scoring import explain as explain_score
+from memoryhub.lib.secrets import looks_secret
 from memoryhub.search import grip as grip_search
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
@@ -131,7 +132,8 @@ def text_of(kind: str, row: Any) -> str:
         called = [f"{call.get('name', '')} {call.get('arguments', '')}" for call in calls if isinstance(call, dict)]
         return "\n".join([*([row.content] if row.content else []), *called])
     if kind == "key_value":
-        return f"{row.key} = {'••••' if row.is_secret else row.value}"
+        is_masked = row.is_secret or looks_secret(row.key, row.value)
+        return f"{row.key} = {'••••' if is_masked else row.value}"
     return "\n".join(text for name in known.texts if (text := getattr(row, name)))
 
 

@@ -40,7 +40,7 @@ def test_the_command_scans_lists_resolves_and_undoes(workspace, command):
     assert (secret["what"], secret["rows"][0]["text"]) == ("holds a GitHub token", "use •••")
 
     done = command("hygiene", workspace.slug, "dismiss", str(secret["id"]))
-    assert done["done"] == "1 concern dismissed"
+    assert done["done"] == "1 finding dismissed"
     assert command("hygiene", workspace.slug, "score")["open"]["secret"] == 0
     command("hygiene", workspace.slug, "undo", str(done["run"]))
     assert command("hygiene", workspace.slug, "score")["open"]["secret"] == 1
@@ -83,5 +83,5 @@ def test_the_command_prints_text(workspace, capsys):
     assert "never scanned; open: nothing" in printed
     assert "50 of 100; open: 1 personal" in printed
     assert "holds an e-mail address" in printed
-    assert "1 concern dismissed; undo with: undo" in printed
+    assert "1 finding dismissed; undo with: undo" in printed
     assert "\x1b" not in printed

@@ -45,7 +45,7 @@ def test_a_concern_of_another_workspace_is_not_found(workspace, editor):
     row.refresh_from_db()
     assert row.withdrawn_at is None
     for response in (foreign, missing):
-        assert "Choose at least one concern that is open." in response.content.decode()
+        assert "Select at least one open finding." in response.content.decode()
 
 
 def test_a_row_s_dismiss_button_ignores_the_selection(workspace, editor, url):
@@ -56,7 +56,7 @@ def test_a_row_s_dismiss_button_ignores_the_selection(workspace, editor, url):
 
     response = act(editor, workspace, "dismiss-concerns", first, second, only=first)
 
-    assert "1 concern dismissed." in response.content.decode()
+    assert "1 finding dismissed." in response.content.decode()
     assert pks(kind="personal") == [second]
     assert "ana@example.com" in page(editor, url, state="dismissed")
 

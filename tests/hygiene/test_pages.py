@@ -57,7 +57,7 @@ def test_a_scan_is_requested_and_shows_its_progress(workspace, url, editor):
     response = editor.post(reverse("scan-hygiene", args=[workspace.slug]), follow=True)
     run = Run.objects.get()
     html = response.content.decode()
-    assert "The worker takes the scan up in a moment." in html
+    assert "The scan starts soon." in html
     assert "Scan again" not in html
 
     claim_run(run.pk, owner=this_process(), now=timezone.now())

@@ -34,7 +34,7 @@ def test_dismissing_can_be_undone_and_repeated(workspace):
 
     run = dismiss(workspace, pks(), by=BY)
     assert statuses() == ["dismissed"]
-    assert fresh(run).options["along"]["words"] == "1 concern dismissed"
+    assert fresh(run).options["along"]["words"] == "1 finding dismissed"
     undo_run(fresh(run), by=BY)
 
     assert statuses() == ["open"]

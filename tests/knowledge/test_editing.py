@@ -220,7 +220,9 @@ def test_the_prompt_and_the_file_can_be_downloaded(workspace, viewer_client):
     add(workspace, "<b>tea</b>")
 
     assert "[learned_fact] &lt;b&gt;tea" in viewer_client.get(url("knowledge-context")).content.decode()
-    assert "Nothing fits this budget" in viewer_client.get(url("knowledge-context") + "?max_chars=3").content.decode()
+    assert (
+        "Nothing within this budget" in viewer_client.get(url("knowledge-context") + "?max_chars=3").content.decode()
+    )
     file = viewer_client.get(url("download-knowledge"))
     assert json.loads(file.content)["entries"][0]["content"] == "<b>tea</b>"
     assert file["Content-Disposition"] == 'attachment; filename="knowledge.json"'

@@ -68,8 +68,8 @@ TABLES = {
     ),
     "concerns": Table(
         Concern,
-        _("concerns"),
-        lambda n: ngettext("%(count)s concern", "%(count)s concerns", n),
+        _("findings"),
+        lambda n: ngettext("%(count)s finding", "%(count)s findings", n),
         has_history=False,
     ),
     "sessions": Table(

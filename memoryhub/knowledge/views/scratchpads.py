@@ -21,7 +21,7 @@ COUNTED: dict[str, Callable[[int], str]] = {  # by the names that end_run uses
     "terms": lambda n: ngettext("%(count)s term", "%(count)s terms", n),
     "row vectors": lambda n: ngettext("%(count)s row vector", "%(count)s row vectors", n),
     "semantic graphs": lambda n: ngettext("%(count)s semantic graph", "%(count)s semantic graphs", n),
-    "concerns": lambda n: ngettext("%(count)s concern", "%(count)s concerns", n),
+    "concerns": lambda n: ngettext("%(count)s finding", "%(count)s findings", n),
     "hygiene scores": lambda n: ngettext("%(count)s hygiene score", "%(count)s hygiene scores", n),
 }
 
