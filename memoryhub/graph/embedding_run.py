@@ -100,7 +100,10 @@ def request_embedding(workspace: Workspace, *, rebuild: bool = False, once: bool
     settings = embedding_settings_for(workspace)
     if settings is None:
         raise ModelRefused(
-            gettext("No embedding provider is set. Set one in the settings of the workspace or the hub."),
+            gettext(
+                "No embedding provider is set. Set one in the settings of the workspace or the hub, or in "
+                "MEMORYHUB_EMBEDDING_PROVIDER."
+            ),
             code="model_not_set",
         )
     if refusal := provider_error(settings.provider):

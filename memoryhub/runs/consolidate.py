@@ -106,7 +106,7 @@ def chosen_model(workspace: Workspace) -> ModelSettings:
     model = model_for(workspace)
     if model is None:
         raise ModelRefused(
-            "No model is connected. Connect one in the hub's settings to consolidate.",
+            "No model is connected. Connect one in the hub's settings, or set MEMORYHUB_LLM_MODEL.",
             code="model_not_set",
         )
     return model

@@ -97,7 +97,8 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     model = extraction_model(run.workspace)
     if model is None:
         raise ModelRefused(
-            "No model is connected. Connect one in the hub's settings to extract.", code="model_not_set"
+            "No model is connected. Connect one in the hub's settings, or set MEMORYHUB_LLM_MODEL.",
+            code="model_not_set",
         )
     requests = [messages_for(output) for output in outputs]
     everything = [message for messages, _ in requests for message in messages]

@@ -157,7 +157,7 @@ def test_the_message_links_to_the_run(admin_client, workspace):
     run = Run.objects.get()
     page = reverse("run", args=["atlas", run.pk])
     assert f'href="{page}"' in response.content.decode()
-    assert "Undo it" in admin_client.get(page).content.decode()
+    assert "Undo" in admin_client.get(page).content.decode()
 
 
 def test_rows_of_two_workspaces_are_two_runs(admin_client, workspace):

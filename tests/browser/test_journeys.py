@@ -163,7 +163,7 @@ def test_a_conversation_is_compressed_and_restored(page: Page):
 
     expect(page.locator("#run")).to_contain_text("Show summarised messages")
     page.click("text=Undo…")
-    page.click("text=Undo it")
+    page.click("dialog[open] button:text-is('Undo')")
     expect(page.locator("#run")).to_contain_text("back in context")
 
 

@@ -225,7 +225,7 @@ def test_a_run_is_undone(page: Page, agent: Path, model, hand):
     does.press(page.locator("main [data-row] a").first)
     does.button("Undo…")
     does.look("undo")
-    does.button("Undo it")
+    does.button("Undo")
     expect(page.locator("#run")).to_contain_text("Undone")
     does.look("undone")
     assert head() == memory(*FACTS)

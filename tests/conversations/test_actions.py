@@ -146,7 +146,7 @@ def test_parked_run_offers_three_actions(session, editor):
 
     page = text_of(editor.get(url("run", run.pk)))
 
-    for words in ("The model said nothing.", "Try again", "Fold by rule", "Leave it unfolded"):
+    for words in ("The model said nothing.", "Try again", "Summarise by rule", "Don't compress"):
         assert words in page
 
 

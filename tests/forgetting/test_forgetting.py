@@ -148,6 +148,7 @@ def test_every_table_with_text_is_searched():
         "memoryhub.FailedAttempts",  # hashes
         "memoryhub.Preferences",  # and how they read
         "memoryhub.Process",  # host, process id and times
+        "memoryhub.StoredSetting",  # the hub's settings
         "sessions_app.Workspace",  # its name, address and folder are named in the preview; the rest is settings
         "sessions_app.Webhook",  # an address
         "knowledge_app.HygieneScore",  # figures

@@ -122,7 +122,7 @@ def test_due_sessions_are_previewed_and_compressed(editor: Client, workspace):
     answer = editor.post("/w/atlas/compress/", {"method": "heuristic"})
     do_next_job(clock=timezone.now)
 
-    assert "24 entries in their contexts" in preview
+    assert "24 messages in their contexts" in preview
     assert "1 compressed" in text(editor.get(answer["Location"]))
     assert "No sessions over budget" in text(editor.get("/w/atlas/compress/"))
 
