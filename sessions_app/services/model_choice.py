@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from memoryhub.lib.embeddings import NONE, PROVIDERS, EmbeddingSettings, dimensions_of
 from memoryhub.lib.llm import PRESETS, ModelSettings
 from sessions_app.models import Workspace
-from sessions_app.services.stored_settings import EMBEDDING_KEY, MODEL_KEY, HubSettings, host_and_port, hub_settings
+from sessions_app.services.stored_settings import EMBEDDING_KEY, MODEL_KEY, HubSettings, hub_settings, origin
 
 MILLION = Decimal(1_000_000)
 
@@ -35,7 +35,7 @@ def hub_model(hub: HubSettings) -> ModelSettings | None:
 
 
 def _model_settings(hub: HubSettings, base_url: str, name: str) -> ModelSettings:
-    is_hubs = host_and_port(base_url) == host_and_port(hub.model_url)
+    is_hubs = origin(base_url) == origin(hub.model_url)
     return ModelSettings(
         base_url=base_url,
         model=name,
@@ -70,8 +70,7 @@ def _embedding_settings(hub: HubSettings, provider: str, base_url: str, model: s
     base_url = base_url or (hub.embedding_url if is_hubs else known.base_url if known else "")
     model = model or (hub.values["MEMORYHUB_EMBEDDING_MODEL"] if is_hubs else "")
     model = model or (next(iter(known.models), "") if known else "")
-    place = host_and_port(hub.embedding_url)
-    is_own = bool(place) and host_and_port(base_url) == place
+    is_own = bool(origin(base_url)) and origin(base_url) == origin(hub.embedding_url)
     return EmbeddingSettings(
         base_url=base_url,
         model=model,

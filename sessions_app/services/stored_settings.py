@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -107,7 +108,7 @@ def with_changes(before: HubSettings, changes: Mapping[str, Any]) -> HubSettings
     values = dict(before.values)
     values |= {name: value for name, value in changes.items() if is_editable(name) and value is not None}
     for key in filter(is_editable, KEYS):
-        if changes.get(key) is None and _key_host(key, values) != _key_host(key, before.values):
+        if changes.get(key) is None and _key_origin(key, values) != _key_origin(key, before.values):
             values[key] = ""
     changed = {name for name in TYPES if values[name] != before.values[name]}
     return HubSettings(values, before.stored | changed)
@@ -133,7 +134,7 @@ def save_hub_settings(changes: Mapping[str, Any], *, by: By) -> list[str]:
 def _is_rewritten(key: str, changes: Mapping[str, Any], before: HubSettings) -> bool:
     """Return whether an unchanged API key is for another address now, or an unusable one is removed."""
     after = with_changes(before, changes).values
-    has_moved = _key_host(key, after) != _key_host(key, before.values)
+    has_moved = _key_origin(key, after) != _key_origin(key, before.values)
     if after[key]:
         return has_moved
     return key in before.unusable_keys and (has_moved or changes.get(key) == "")
@@ -156,20 +157,26 @@ def _audited(name: str, before: Any, after: Any) -> list[Any]:
 
 
 def _context(key: str, values: Mapping[str, Any]) -> str:
-    return f"{key} {_key_host(key, values)}"
+    return f"{key} {_key_origin(key, values)}"
 
 
-def _key_host(key: str, values: Mapping[str, Any]) -> str:
-    """Return the "host:port" to which a key is sent."""
+def _key_origin(key: str, values: Mapping[str, Any]) -> str:
+    """Return the origin to which a key is sent."""
     if key == EMBEDDING_KEY:
-        return host_and_port(_embedding_url(values))
+        return origin(_embedding_url(values))
     address = values["MEMORYHUB_LLM_BASE_URL"] or "openai"
-    return host_and_port(PRESETS.get(address, address))
+    return origin(PRESETS.get(address, address))
 
 
 def _embedding_url(values: Mapping[str, Any]) -> str:
     provider = PROVIDERS.get(values["MEMORYHUB_EMBEDDING_PROVIDER"])
     return str(values["MEMORYHUB_EMBEDDING_BASE_URL"]) or (provider.base_url if provider else "")
+
+
+def origin(url: str) -> str:
+    """Return "scheme://host:port" of a URL, or "" if it is invalid. A key isn't sent to the same host without TLS."""
+    place = host_and_port(url)
+    return f"{urlsplit(url).scheme}://{place}" if place else ""
 
 
 def host_and_port(url: str) -> str:

@@ -92,6 +92,17 @@ def test_the_key_is_in_no_table_no_audit_record_and_no_backup_in_clear_text(oper
         assert not any(KEY.encode() in path.read_bytes() for path in Path(tmp_path).rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("address", ["http://models.example:443/v1", "https://models.example:444/v1"])
+def test_the_key_is_only_sent_to_the_origin_of_its_address(operator, workspace, address):
+    save_model(operator)
+    workspace.model_base_url = "https://models.example/other"
+    assert model_for(workspace).api_key == KEY
+
+    workspace.model_base_url = address
+
+    assert model_for(workspace).api_key == ""
+
+
 def test_the_key_stays_until_it_is_replaced_removed_or_its_address_changes(operator, workspace):
     save_model(operator)
 
