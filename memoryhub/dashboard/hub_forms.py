@@ -148,8 +148,9 @@ class EmbeddingForm(SectionForm):
 
     provider = forms.ChoiceField(
         choices=[(NONE, _("None")), *((name, name) for name in PROVIDERS)],
+        widget=forms.Select(attrs={"translate": "no"}),
         label=_("Provider"),
-        help_text=_("Receives single words for the graph; texts only for workspaces that search by meaning too."),
+        help_text=_("Receives single words for the graph; texts only for workspaces with semantic search."),
     )
     embedding_model = forms.CharField(
         required=False, max_length=200, label=_("Model"), help_text=_("Empty: the provider's usual one.")

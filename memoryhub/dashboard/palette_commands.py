@@ -18,6 +18,7 @@ VIEWER, EDITOR, OPERATOR = Membership.Role.VIEWER, Membership.Role.EDITOR, Membe
 SESSION_PAGES = ("sessions:detail", "sessions:session-statistics", "session-context", "compress-session")
 HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("All workspaces"), "home", "overview", False),
+    (gettext_lazy("Inbox of all workspaces"), "hub-inbox", "inbox", False),
     (gettext_lazy("Search all workspaces"), "hub-search", "search", False),
     (gettext_lazy("Saved searches"), "hub-saved-searches", "search", False),
     (gettext_lazy("Background jobs"), "work", "clock", False),

@@ -164,7 +164,7 @@ def _post(
 ) -> bytes:
     if not settings.model or not settings.base_url:
         raise ModelRefused(
-            "No model is connected. Connect one in the hub's settings.",
+            "No model is connected. Connect one in the hub's settings, or set MEMORYHUB_LLM_MODEL.",
             code="model_not_set",
         )
     if script := _script.get():

@@ -89,7 +89,7 @@ def test_a_table_is_exported_changed_and_imported(page: Page, rows: list[Knowled
     page.set_input_files("[name=import_file]", file)
     expect(page.locator("select[name=format]")).to_have_value("0")  # detected from the file's name
     page.click("input[type=submit]")
-    expect(page.locator("#content")).to_contain_text("Of 120 rows 0 are new, 2 change what the hub has")
+    expect(page.locator("#content")).to_contain_text("120 rows: 0 new, 2 changed, 118 unchanged")
     page.click("input[name=confirm]")
 
     expect(page.locator(".messagelist")).to_contain_text("Imported: 0 new, 2 changed, 118 unchanged.")

@@ -35,7 +35,7 @@ def test_new_entries_appear_without_moving_the_reader(page: Page, workspace: Wor
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     say(workspace, "The heron is back.")
     expect(page.get_by_text("The heron is back.")).to_be_in_viewport()
-    expect(page.locator("#session-numbers")).to_contain_text("49 entries")
+    expect(page.locator("#session-numbers")).to_contain_text("49 messages")
 
     page.evaluate("scrollTo(0, 400)")
     place = page.evaluate("scrollY")

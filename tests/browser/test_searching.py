@@ -101,7 +101,7 @@ def test_typing_during_a_search_does_not_abort_it(page: Page, workspace: Workspa
     page.keyboard.type(" lights", delay=20)
     page.wait_for_url("**/search/?q=dome+lights*")
     page.wait_for_load_state("networkidle")
-    assert not aborted
+    assert not [url for url in aborted if "/complete/" not in url]  # a letter replaces the completions before it
 
 
 def test_a_result_explains_itself_and_shows_its_context(page: Page, demo: None):

@@ -68,7 +68,7 @@ def test_a_session_is_archived_on_its_page_and_unarchived(workspace, editor, ses
     back = act(editor, url("unarchive-session", sessions[0].pk))
 
     undo = url("undo-run", Run.objects.order_by("id").first().pk)
-    assert all(words in archived for words in ("1 session archived.", undo, page, "Archived <time", "Take back"))
+    assert all(words in archived for words in ("1 session archived.", undo, page, "Archived <time", "Unarchive"))
     assert "No changes." in again
     assert "1 session unarchived." in back
     assert not Session.objects.exclude(archived_at=None).exists()
@@ -138,7 +138,7 @@ def test_deleting_requires_the_current_number_of_sessions(operator, sessions):
     act(operator, address, typed="3", shown="3", all="1", expected="3", text="old")
     assert Session.objects.get().key == "telegram:three"
     assert set(DeletedSession.objects.values_list("reason", flat=True)) == {"old"}
-    assert "can't be undone here" in operator.get(url("run", Run.objects.latest("pk").pk)).content.decode()
+    assert "can't be undone" in operator.get(url("run", Run.objects.latest("pk").pk)).content.decode()
 
 
 def test_a_selection_that_shrank_before_deletion_is_shown_again(operator, sessions):
@@ -181,7 +181,7 @@ def test_a_cancelled_edit_reports_its_progress_and_can_be_undone(workspace, edit
     execute(run.pk, now=timezone.now)
 
     html = editor.get(url("run", run.pk)).content.decode()
-    assert "2 of 3 rows are done" in html
+    assert "2 of 3 rows were changed" in html
     run.refresh_from_db()
     monkeypatch.setattr(undoable_edits, "AT_ONCE", 2)
     monkeypatch.setattr(undoable_edits, "_change_batch", batch)
@@ -205,5 +205,5 @@ def test_an_interrupted_deletion_is_not_retried(workspace, editor, sessions):
     run.refresh_from_db()
     assert run.status == Run.Status.CANCELLED
     assert (alone.status_code, "Ask an operator to select" in alone.content.decode()) == (422, True)
-    assert "Nothing changed" in among
+    assert "No changes" in among
     assert url("retry-run", run.pk) not in editor.get(url("run", run.pk)).content.decode()

@@ -205,7 +205,7 @@ def test_settings_are_shown_and_changed(workspace, command):
 
     error = command("workspace", "set", "atlas", "recent_window=50", status=1)["error"]
     assert error["field"] == "recent_window"
-    assert "larger than the entry limit (40)" in error["message"]
+    assert "larger than the message limit (40)" in error["message"]
     assert command("workspace", "set", "atlas", "colour=red", status=1)["error"]["code"] == "bad_setting"
     assert command("workspace", "show", "atlas")["settings"]["max_entries"] == 40
 
