@@ -55,6 +55,16 @@ def test_every_template_compiles(path):
     get_template(path.relative_to(ROOT / "templates").as_posix())
 
 
+def test_included_and_extended_templates_exist():
+    """``{% include %}`` fails only when it is rendered, which a condition may hide."""
+    named = re.compile(r'{% (?:include|extends) "([^"]+)"')
+    names = {name for path in TEMPLATES for name in named.findall(path.read_text())}
+
+    assert len(names) > 50
+    for name in names:
+        get_template(name)
+
+
 def test_every_setting_is_documented():
     names = set(re.findall(r'"(MEMORYHUB_\w+|DATABASE_URL)"', (ROOT / "memoryhub" / "settings.py").read_text()))
     headings = set(re.findall(r"^## (\w+)$", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))

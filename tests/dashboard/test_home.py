@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from django.contrib.auth.models import User
@@ -187,6 +187,16 @@ def test_columns_without_a_value_are_hidden(operator, workspace):
 
     assert [name in page for name in ("Largest context", "reads, 7 days", "Consolidations, 30 days")] == [True] * 3
     assert "Tokens saved" not in page
+
+
+def test_the_home_page_draws_how_each_workspace_grew(operator, workspace):
+    for days in (30, 1):
+        add(open_at(workspace, f"cli:{days}"), turn(1), now=timezone.now() - timedelta(days=days))
+
+    page = operator.get("/").content.decode()
+
+    assert f'aria-label="Messages of {workspace.name} over the last 12 weeks"' in page
+    assert 'class="chart spark"' in page
 
 
 def test_an_open_home_page_refreshes_itself(operator, workspace):
