@@ -6,10 +6,10 @@ from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sessions_app.models import Session, Workspace
+from tests.browser.accessibility import accessibility_faults
 from tests.hub import NOW, add, open_at
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -35,7 +35,7 @@ def test_a_chart_is_read_zoomed_and_opened(page: Page, days: Session):
     expect(tip).to_contain_text("Thu 2 Apr 2026")
     expect(tip).to_contain_text("In the context:")
     expect(plot).to_have_attribute("aria-valuetext", tip.inner_text().replace("\n", ", "))
-    assert [row["id"] for row in Axe().run(page).response["violations"]] == []
+    assert accessibility_faults(page) == []
 
     page.keyboard.press("Shift+ArrowRight")
     page.keyboard.press("Shift+ArrowRight")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from knowledge_app.models import HeldChange
@@ -9,6 +8,7 @@ from knowledge_app.services.documents.proposals import propose_text
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By
+from tests.browser.accessibility import accessibility_faults
 from tests.hub import AGENT, NOW, PERSON
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -30,7 +30,7 @@ def test_twenty_held_changes_take_twenty_keys(page: Page):
     expect(page.locator("#sidenav .badge")).to_contain_text("20")
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        assert Axe().run(page).violations_count == 0
+        assert accessibility_faults(page) == []
     keys = 0
 
     for number in range(20):

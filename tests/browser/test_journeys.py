@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -20,6 +19,7 @@ from memoryhub.runs.executing import execute
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
+from tests.browser.accessibility import accessibility_faults
 from tests.hub import open_at, talk
 from tests.shared import BADINPUT, FIXTURES, badinput_cases, packlib
 
@@ -132,8 +132,7 @@ def test_full_pages_are_accessible(page: Page, tmp_path: Path):
     base = f"/w/{slug}/sessions/{session.pk}/"
     for address in ["/", base, f"{base}context/", *(f"/w/{slug}/{part}" for part in PAGES)]:
         page.goto(address)
-        violations = [row["id"] for row in Axe().run(page).response["violations"]]
-        assert violations == [], f"{address}: {violations}"
+        assert (address, accessibility_faults(page)) == (address, [])
 
 
 @pytest.mark.skipif(not BADINPUT.exists(), reason="the bad-input pack isn't beside the clone")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.http import HttpResponse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -20,6 +19,7 @@ from memoryhub.search.views import search as search_views
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
+from tests.browser.accessibility import accessibility_faults
 from tests.searches import know, say
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -112,7 +112,7 @@ def test_a_result_explains_itself_and_shows_its_context(page: Page, demo: None):
     rows_before = row.locator("[dir=auto]").count()
     row.get_by_text("Show context").click()
     expect(row.locator("[dir=auto]")).not_to_have_count(rows_before)
-    assert Axe().run(page).violations_count == 0
+    assert accessibility_faults(page) == []
 
 
 def test_actions_follow_the_selection_and_a_refusal_keeps_it(page: Page, workspace: Workspace):
@@ -130,7 +130,7 @@ def test_actions_follow_the_selection_and_a_refusal_keeps_it(page: Page, workspa
     expect(tag).to_have_attribute("aria-disabled", "true")
     entry.check()
     expect(verify).to_have_text("Mark as verified 1 of 2")
-    assert Axe().run(page).violations_count == 0
+    assert accessibility_faults(page) == []
     tag.click()
     page.click(".choosing button[value=tag]")
     expect(page.locator("#messages")).to_contain_text("Name at least one tag.")
