@@ -86,6 +86,8 @@ class EntryRecord:
     token_count: int | None = None  # as counted by the source
     source_id: str = ""
     summary_source_id: str = ""  # of the summary that replaces it (AgTerm)
+    is_injected: bool = False  # added by the program, not said by anyone: hidden, not searched, not sent to models
+    is_rewound: bool = False  # on a branch that was left, or undone: kept, but not in the context
     extra: dict[str, Any] = field(default_factory=dict)
     source_fields: list[str] = field(default_factory=list)
 
@@ -107,7 +109,13 @@ class SummaryRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A session in one file. ``pointer``: number of consolidated entries. ``epoch``: None in agents' own files."""
+    """A session in one file. ``pointer``: number of consolidated entries. ``epoch``: None in agents' own files.
+
+    ``is_by_id``: the entries' ``source_id`` identifies them in the whole workspace, so that a record that several
+    files repeat is one entry; otherwise, their place and content do. ``parent_key``: of the session whose tool call
+    ``parent_call_id`` started this one as a subagent. ``forked_from``: the key of the session whose entries the file
+    repeats before its own.
+    """
 
     key: str
     entries: list[EntryRecord]
@@ -120,16 +128,37 @@ class SessionRecord:
     is_visible_to_agent: bool = True
     note: str = ""  # a sentence for the user, for example why the agent doesn't see it
     epoch: int | None = None
+    is_by_id: bool = False
+    parent_key: str = ""
+    parent_call_id: str = ""
+    forked_from: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
+class DocumentLimit:
+    """What a program reads of a document at most; None: no limit. Longer texts are cut or refused by the program."""
+
+    chars: int | None = None
+    byte_count: int | None = None
+    lines: int | None = None
+
+
+@dataclass(frozen=True)
 class DocumentRecord:
-    """A memory document. ``raw``: the original bytes, unless they are clean UTF-8 with ``\\n`` line endings."""
+    """A memory document. ``raw``: the original bytes, unless they are clean UTF-8 with ``\\n`` line endings.
+
+    ``name``: the path below the workspace, such as ``memory/2026-11-22.md``; a bare name for the usual ones.
+    ``separator``: a line that separates facts, such as ``§``; empty: facts are list items and paragraphs.
+    ``is_instructions``: people write the file, often in their git repository, and the agent only reads it.
+    """
 
     name: str
     content: str
     raw: bytes | None = None
+    separator: str = ""
+    limit: DocumentLimit | None = None
+    is_instructions: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,10 +305,10 @@ class FileRead:
 
 @dataclass(frozen=True)
 class DetectedLayout:
-    """The layout of a folder: nanobot, grip, grid, agterm or hub.
+    """The layout of a folder, named as in ``memoryhub.lib.layouts.read.READERS``.
 
     ``home``, ``workspace``: paths relative to the folder. ``program``: for the hub's layout, the program that the
-    records came from.
+    records came from. ``project``: the ``Project.name`` to read, of a home that contains several.
     """
 
     layout: str
@@ -288,3 +317,20 @@ class DetectedLayout:
     workspace: str = ""
     settings: dict[str, int | float | bool | str] = field(default_factory=dict)
     program: str = ""
+    project: str = ""
+
+
+@dataclass(frozen=True)
+class Project:
+    """One project (or profile, or agent) in the home of a program that keeps several; each is a workspace.
+
+    ``name``: unique in the home and stable. ``label``: shown to people. ``path``: the folder that its sessions worked
+    in, if known. ``byte_count``: of its files, or an estimate.
+    """
+
+    name: str
+    label: str
+    path: str = ""
+    session_count: int = 0
+    byte_count: int = 0
+    last_active: datetime | None = None
