@@ -13,10 +13,10 @@ from sessions_app.models import AuditRecord, Entry, Run, Workspace
 
 
 class MemoryDocument(models.Model):
-    """MEMORY.md, SOUL.md or USER.md. ``head``: its current text. ``synced_revision``: last seen in the agent's file.
+    """MEMORY.md, or another file of memory. ``head``: its current text. ``synced_revision``: last seen in the file.
 
     ``written_over``: the file's text before the hub wrote to it, last at ``written_at``. An agent may still write a
-    text based on it.
+    text based on it. ``separator``, limits and ``is_instructions``: see ``DocumentRecord``.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="documents")
@@ -30,6 +30,11 @@ class MemoryDocument(models.Model):
         "MemoryRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     written_at = models.DateTimeField(null=True, blank=True)
+    separator = models.CharField(max_length=16, blank=True, default="", db_default="")
+    char_limit = models.PositiveIntegerField(null=True, blank=True)
+    byte_limit = models.PositiveIntegerField(null=True, blank=True)
+    line_limit = models.PositiveIntegerField(null=True, blank=True)
+    is_instructions = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
 

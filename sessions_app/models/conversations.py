@@ -19,8 +19,11 @@ class Session(models.Model):
     """One conversation. ``epoch``: the current one; ``last_consolidated``: the pointer in it.
 
     ``next_position``: the number of entries in the current epoch. Totals count all epochs; active figures count
-    entries in the context (current epoch, from the pointer on, without a summary). Archived sessions are only hidden
-    from lists.
+    entries in the context (current epoch, from the pointer on, without a summary, in the conversation). Archived
+    sessions are only hidden from lists.
+
+    ``parent``: the session whose tool call ``parent_call_id`` started this one as a subagent. ``missing_since``:
+    since when the agent's files lack the session, or some of its entries.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="sessions")
@@ -36,6 +39,10 @@ class Session(models.Model):
     total_tokens = models.PositiveBigIntegerField(default=0)
     active_tokens = models.PositiveBigIntegerField(default=0)
     summary_tokens = models.PositiveBigIntegerField(default=0)
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="subagents")
+    parent_call_id = models.CharField(max_length=KEY_LENGTH, blank=True, default="", db_default="")
+    forked_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks")
+    missing_since = models.DateTimeField(null=True, blank=True)
     is_visible_to_agent = models.BooleanField(default=True)
     note = models.TextField(blank=True)
     extra = JSONTextField(default=dict, blank=True)
@@ -158,8 +165,9 @@ class Summary(models.Model):
 class Entry(models.Model):
     """A message, tool call, tool result or context, at a gap-free position in its epoch. Append-only.
 
-    Database triggers allow only the link to a summary to change. ``extra`` and ``source_fields`` restore the source
-    record exactly (see ``memoryhub.lib.layouts.records``).
+    Database triggers allow only the link to a summary and ``is_rewound`` to change. ``extra`` and ``source_fields``
+    restore the source record exactly (see ``memoryhub.lib.layouts.records``). ``is_injected``: added by the agent's
+    program, not said by anyone. ``is_rewound``: on a branch that was left, or replaced by a later version.
     """
 
     class Kind(models.TextChoices):
@@ -188,6 +196,8 @@ class Entry(models.Model):
     source_fields = JSONTextField(default=list, blank=True)
     extra = JSONTextField(default=dict, blank=True)
     summary = models.ForeignKey(Summary, null=True, blank=True, on_delete=models.PROTECT, related_name="entries")
+    is_injected = models.BooleanField(default=False, db_default=False)
+    is_rewound = models.BooleanField(default=False, db_default=False)
     recorded_at = models.DateTimeField(default=timezone.now)
 
     objects = EntryQuerySet.as_manager()
@@ -205,6 +215,7 @@ class Entry(models.Model):
             models.Index(fields=["workspace", "-id"], name="entry_latest"),
             models.Index(fields=["workspace", "occurred_at"], name="entry_by_time"),
             models.Index(fields=["session", "tool_call_id"], condition=~Q(tool_call_id=""), name="entry_tool_result"),
+            models.Index(fields=["workspace", "source_id"], condition=~Q(source_id=""), name="entry_by_source_id"),
         ]
 
     def __str__(self) -> str:

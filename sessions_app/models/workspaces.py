@@ -14,13 +14,25 @@ WRITTEN_BACK = ("nanobot", "grip")  # layouts whose memory documents the hub may
 
 
 class Workspace(models.Model):
-    """One agent's memory. Every other row belongs to exactly one workspace."""
+    """One agent's memory. Every other row belongs to exactly one workspace.
+
+    ``project``: which one, if the folder at ``path`` is the home of an agent that keeps several.
+    """
 
     class Layout(models.TextChoices):
         NANOBOT = "nanobot", "nanobot"
         GRIP = "grip", "Grip"
         GRID = "grid", "grid"
         AGTERM = "agterm", "AgTerm"
+        CLAUDE_CODE = "claude-code", "Claude Code"
+        CODEX = "codex", "Codex"
+        GEMINI_CLI = "gemini-cli", "Gemini CLI"
+        OPENCLAW = "openclaw", "OpenClaw"
+        OPENCODE = "opencode", "OpenCode"
+        HERMES = "hermes", "Hermes"
+        SERVER_MEMORY = "server-memory", "server-memory"
+        BASIC_MEMORY = "basic-memory", "basic-memory"
+        MEMORY_BANK = "memory-bank", "Memory bank"
         HUB = "hub", "MemoryHub"
 
     class ConsolidationStyle(models.TextChoices):
@@ -37,6 +49,7 @@ class Workspace(models.Model):
     layout = models.CharField(max_length=16, choices=Layout.choices, default=Layout.HUB)
     layout_version = models.CharField(max_length=100, blank=True)
     path = models.TextField(blank=True, help_text="The agent's folder, as the hub sees it.")
+    project = models.TextField(blank=True, default="", db_default="")
     unavailable_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
@@ -94,7 +107,9 @@ class Workspace(models.Model):
             models.CheckConstraint(
                 condition=Q(is_followed=False) | ~Q(path=""), name="workspace_followed_has_folder"
             ),
-            models.UniqueConstraint(fields=["path"], condition=~Q(path=""), name="workspace_one_per_folder"),
+            models.UniqueConstraint(
+                fields=["path", "project"], condition=~Q(path=""), name="workspace_one_per_folder"
+            ),
         ]
 
     def __str__(self) -> str:

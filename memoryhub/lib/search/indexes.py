@@ -22,8 +22,9 @@ class Index:
     """The search index of a table.
 
     ``content``, ``meta``: its text columns. ``json``: those that contain JSON. ``hidden_by``: for a text column, the
-    flag column that excludes it. ``time``: a column whose date is indexed as words. ``scope``: integer columns to
-    filter by, each with a letter ("w" for the workspace). ``kind``: a text column to filter by.
+    flag column that excludes it. ``hidden_if``: flag columns that exclude the whole row. ``time``: a column whose
+    date is indexed as words. ``scope``: integer columns to filter by, each with a letter ("w" for the workspace).
+    ``kind``: a text column to filter by.
     """
 
     table: str
@@ -34,6 +35,7 @@ class Index:
     kind: str = ""
     json: Sequence[str] = ()
     hidden_by: Mapping[str, str] = field(default_factory=dict)
+    hidden_if: Sequence[str] = ()
 
     def text_sql(self, name: str) -> str:
         """Return an SQL expression for a text column's words, valid on both databases."""
@@ -43,10 +45,15 @@ class Index:
         return f'CASE WHEN "{flag}" THEN \'\' ELSE "{name}" END' if flag else f'"{name}"'
 
     @property
+    def hidden_sql(self) -> str:
+        """An SQL condition for rows that aren't indexed; "" if there are none."""
+        return " OR ".join(f'"{flag}"' for flag in self.hidden_if)
+
+    @property
     def columns(self) -> list[str]:
         """All columns that the index depends on."""
         flags = self.hidden_by.values()
-        named = [*self.content, *self.meta, self.time, *self.scope.values(), self.kind, *flags]
+        named = [*self.content, *self.meta, self.time, *self.scope.values(), self.kind, *flags, *self.hidden_if]
         return list(dict.fromkeys(name for name in named if name))
 
 

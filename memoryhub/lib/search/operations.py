@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -106,9 +107,10 @@ class CreateSearchIndex(Operation):
         kind: str = "",
         json: Sequence[str] = (),
         hidden_by: Mapping[str, str] | None = None,
+        hidden_if: Sequence[str] = (),
     ) -> None:
-        own = dict(scope or {"w": "workspace_id"})
-        self.index = Index(table, tuple(content), tuple(meta), time, own, kind, tuple(json), dict(hidden_by or {}))
+        own, flags = dict(scope or {"w": "workspace_id"}), dict(hidden_by or {})
+        self.index = Index(table, tuple(content), tuple(meta), time, own, kind, tuple(json), flags, tuple(hidden_if))
 
     def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
         index = self.index
@@ -120,6 +122,7 @@ class CreateSearchIndex(Operation):
             "kind": index.kind,
             "json": list(index.json),
             "hidden_by": dict(index.hidden_by),
+            "hidden_if": list(index.hidden_if),
         }
         return self.__class__.__name__, [index.table], named
 
@@ -167,6 +170,46 @@ class RebuildSearchIndex(CreateSearchIndex):
 
     def describe(self) -> str:
         return f"Rebuild the search index of {self.index.table}"
+
+
+class HideFromSearchIndex(RebuildSearchIndex):
+    """Leave rows out of an index by flags that no row has yet.
+
+    SQLite keeps what the index contains. PostgreSQL computes its column again, since the expression changes.
+    """
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        if schema_editor.connection.vendor != "sqlite":
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+            return
+        self._replace_views(schema_editor, self.index)
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        whole = replace(self.index, hidden_if=())
+        if schema_editor.connection.vendor == "sqlite":
+            self._replace_views(schema_editor, whole)
+            return
+        for statement in [*postgres_index.remove_sql(whole.table), *postgres_index.install_sql(whole)]:
+            schema_editor.execute(statement, params=None)
+
+    def _replace_views(self, schema_editor: BaseDatabaseSchemaEditor, index: Index) -> None:
+        for statement in sqlite_index.replace_views_sql(index):
+            schema_editor.execute(statement, params=None)
+
+    def describe(self) -> str:
+        return f"Leave rows of {self.index.table} out of the search index"
 
 
 class DropSearchIndex(CreateSearchIndex):

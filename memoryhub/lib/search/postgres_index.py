@@ -84,7 +84,8 @@ def _vector(index: Index) -> str:
     words = " || ' ' || ".join([*parts, *([f"memoryhub_folded({meta})"] if meta != "''" else [])])
     scope = [f"'#{letter}' || coalesce(\"{column}\", 0)::text" for letter, column in index.scope.items()]
     scope += [f"'#k' || \"{index.kind}\""] if index.kind else []  # no indexed word contains "#"
-    return f"to_tsvector('{CONFIGURATION}', {words}) || array_to_tsvector(ARRAY[{', '.join(scope)}])"
+    vector = f"to_tsvector('{CONFIGURATION}', {words}) || array_to_tsvector(ARRAY[{', '.join(scope)}])"
+    return f"CASE WHEN {index.hidden_sql} THEN ''::tsvector ELSE {vector} END" if index.hidden_sql else vector
 
 
 def _joined(parts: list[str]) -> str:

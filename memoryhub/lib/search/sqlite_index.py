@@ -38,6 +38,21 @@ DAYS = "Sunday   Monday   Tuesday  WednesdayThursday Friday   Saturday "
 
 def install_sql(index: Index) -> list[str]:
     """Return the SQL statements that create an index and fill it from existing rows."""
+    table, view = index.table, source_name(index.table)
+    return [
+        f"CREATE VIRTUAL TABLE {index_name(table)} USING fts5({COLUMNS}, content='{view}', content_rowid='id', "
+        "tokenize='porter unicode61 remove_diacritics 2')",
+        *_maintenance_sql(index),
+        rebuild_sql(table),
+    ]
+
+
+def replace_views_sql(index: Index) -> list[str]:
+    """Return the SQL statements that replace an index's views and triggers; what it contains must agree with them."""
+    return [*_remove_maintenance_sql(index.table), *_maintenance_sql(index)]
+
+
+def _maintenance_sql(index: Index) -> list[str]:
     table, fts, view = index.table, index_name(index.table), source_name(index.table)
     new, old, gone, changed = trigger_names(table)
     is_open = f"NOT EXISTS (SELECT 1 FROM {GUARD_TABLE} WHERE indexed_table = '{table}')"
@@ -45,23 +60,23 @@ def install_sql(index: Index) -> list[str]:
     drop = f"INSERT INTO {fts}({fts}, rowid, {COLUMNS}) SELECT 'delete', id, {COLUMNS} FROM {view} WHERE id = OLD.id"
     updated = ", ".join(f'"{name}"' for name in index.columns)
     return [
-        f"CREATE VIEW {view} AS {_source(index, table)}",
-        f"CREATE VIEW {batch_name(table)} AS {_source(index, _batch(table))}",
-        f"CREATE VIRTUAL TABLE {fts} USING fts5({COLUMNS}, content='{view}', content_rowid='id', "
-        "tokenize='porter unicode61 remove_diacritics 2')",
+        f"CREATE VIEW {view} AS {_source(index, _rows(index))}",
+        f"CREATE VIEW {batch_name(table)} AS {_source(index, _batch(index))}",
         f"CREATE TRIGGER {new} AFTER INSERT ON {table} WHEN {is_open} BEGIN {add}; END",
         f"CREATE TRIGGER {old} BEFORE DELETE ON {table} BEGIN {drop}; END",
         f"CREATE TRIGGER {gone} BEFORE UPDATE OF {updated} ON {table} BEGIN {drop}; END",
         f"CREATE TRIGGER {changed} AFTER UPDATE OF {updated} ON {table} BEGIN {add}; END",
-        rebuild_sql(table),
     ]
 
 
 def remove_sql(table: str) -> list[str]:
     """Return the SQL statements that drop an index."""
+    return [*_remove_maintenance_sql(table), f"DROP TABLE IF EXISTS {index_name(table)}"]
+
+
+def _remove_maintenance_sql(table: str) -> list[str]:
     return [
         *[f"DROP TRIGGER IF EXISTS {name}" for name in trigger_names(table)],
-        f"DROP TABLE IF EXISTS {index_name(table)}",
         f"DROP VIEW IF EXISTS {source_name(table)}",
         f"DROP VIEW IF EXISTS {batch_name(table)}",
     ]
@@ -85,12 +100,19 @@ def add_rows_sql(table: str) -> str:
     return f"INSERT INTO {index_name(table)}(rowid, {COLUMNS}) SELECT id, {COLUMNS} FROM {batch_name(table)}"
 
 
-def _batch(table: str) -> str:
+def _rows(index: Index) -> str:
+    """Return the FROM clause for all indexed rows."""
+    return f"{index.table} WHERE NOT ({index.hidden_sql})" if index.hidden_sql else index.table
+
+
+def _batch(index: Index) -> str:
     """Return the FROM clause for rows above the key in the guard table.
 
     LIMIT -1 prevents SQLite from flattening the subquery, which would evaluate each text several times.
     """
-    return f"{table} WHERE id > (SELECT last_id FROM {GUARD_TABLE} WHERE indexed_table = '{table}') LIMIT -1"
+    shown = f" AND NOT ({index.hidden_sql})" if index.hidden_sql else ""
+    last_id = f"SELECT last_id FROM {GUARD_TABLE} WHERE indexed_table = '{index.table}'"
+    return f"{index.table} WHERE id > ({last_id}){shown} LIMIT -1"
 
 
 def _source(index: Index, rows: str) -> str:
