@@ -245,6 +245,11 @@ class Folder:
         info = self._lstat(path)
         return info.st_mtime_ns if info else 0
 
+    def size(self, path: str) -> int:
+        """Return a file's size in bytes, 0 if it doesn't exist."""
+        info = self._lstat(path)
+        return info.st_size if info else 0
+
     @contextmanager
     def handle(self, path: str) -> Iterator[int]:
         """Open a subfolder without following symlinks and yield its handle. Raises OSError."""

@@ -101,7 +101,7 @@ def file_identity(row: KnowledgeEntry) -> str:
 
 
 def _known_id(record: KnowledgeRecord, known: Collection[str], by_identity: Mapping[str, str]) -> str:
-    if record.content_id in known:
+    if record.is_by_id or record.content_id in known:
         return record.content_id
     return by_identity.get(content_id(record.category, record.content), record.content_id)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.layouts import grid, hub_folder
+from memoryhub.lib.layouts import basic_memory, gemini_cli, grid, hub_folder, memory_bank, server_memory
 from memoryhub.lib.layouts.grid_sessions import session_files
 from memoryhub.lib.layouts.nanobot import WORKSPACE_ID, join_path
 from memoryhub.lib.layouts.records import DetectedLayout
@@ -15,8 +15,11 @@ from memoryhub.lib.validation import BadJSON, decode_json
 
 SUPPORTED_FILES = (
     "sessions/*.jsonl or memory/ (nanobot), sessions/*.json with memory/ (Grip), kv.json, semantic_graph.json or "
-    "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub)"
+    "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub), "
+    "tmp/*/chats (Gemini CLI), memory.jsonl (server-memory), memory-bank/ or tasks/ (Cline and Roo Code), notes "
+    "with a permalink (basic-memory)"
 )
+SINGLE_FILES = ("agterm", "server-memory")  # layouts of which one file can be imported
 MAX_CONFIG_BYTES = 2**20
 MAX_PROBED = 20  # JSON files opened to recognise their format
 
@@ -32,9 +35,13 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
         ("grid", lambda: _grid(folder, is_certain=layout == "grid")),
         ("grip", lambda: _grip(folder, is_certain=layout == "grip")),
         ("nanobot", lambda: _nanobot(folder, is_certain=layout == "nanobot")),
+        ("gemini-cli", lambda: gemini_cli.find(folder, is_certain=layout == "gemini-cli")),
+        ("server-memory", lambda: server_memory.find(folder, only, is_certain=layout == "server-memory")),
+        ("memory-bank", lambda: memory_bank.find(folder, is_certain=layout == "memory-bank")),
+        ("basic-memory", lambda: basic_memory.find(folder, is_certain=layout == "basic-memory")),
     ]
     for name, find in candidates:
-        if layout in ("auto", name) and (not only or name == "agterm") and (detected := find()):
+        if layout in ("auto", name) and (not only or name in SINGLE_FILES) and (detected := find()):
             return detected
     parent = only or "This folder"
     raise Invalid(

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.layouts import agterm, grid, grip, hub, hub_folder, nanobot
+from memoryhub.lib.layouts import (
+    agterm,
+    basic_memory,
+    gemini_cli,
+    grid,
+    grip,
+    hub,
+    hub_folder,
+    memory_bank,
+    nanobot,
+    server_memory,
+)
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
@@ -18,6 +29,14 @@ READERS = {
     "grid": grid.read,
     "agterm": agterm.read,
     "hub": hub_folder.read,
+    "gemini-cli": gemini_cli.read,
+    "server-memory": server_memory.read,
+    "basic-memory": basic_memory.read,
+    "memory-bank": memory_bank.read,
+}
+SINGLE_FILES: dict[str, Callable[[Folder, str, tzinfo], FileRead]] = {  # readers of one file
+    "agterm": agterm.read_export,
+    "server-memory": server_memory.read_memory,
 }
 OWN_FOLDERS = {"nanobot": ("sessions", "memory"), "grip": ("sessions", "memory", "state"), "grid": ("sessions",)}
 UNREAD = "is not a file that MemoryHub reads"
@@ -30,9 +49,12 @@ def read_folder(
 ) -> Iterator[FileRead]:
     """Yield each source file. Memory use is bounded by the largest file.
 
-    ``zone``: for times without one. ``only``: read one AgTerm export instead of the folder.
+    ``zone``: for times without one. ``only``: read one file of SINGLE_FILES instead of the folder.
     """
-    reads = [agterm.read_export(folder, only, zone)] if only else READERS[detected.layout](folder, detected, zone)
+    if only:
+        reads: Iterable[FileRead] = [SINGLE_FILES[detected.layout](folder, only, zone)]
+    else:
+        reads = READERS[detected.layout](folder, detected, zone)
     seen: set[str] = set()
     for read in reads:
         seen.add(read.path)

@@ -191,6 +191,8 @@ class HistoryLog:
 
 @dataclass(frozen=True)
 class KnowledgeRecord:
+    """``is_by_id``: ``content_id`` alone identifies the entry, also if another one has the same category and text."""
+
     content_id: str
     category: str
     content: str
@@ -199,6 +201,7 @@ class KnowledgeRecord:
     access_count: int = 0
     created_at: datetime | None = None
     accessed_at: datetime | None = None
+    is_by_id: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
 
 

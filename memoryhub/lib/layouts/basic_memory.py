@@ -1,0 +1,92 @@
+"""Read a basic-memory vault: Markdown notes with ``permalink`` in their front matter.
+
+Each note is a memory document under its path; its observations (``- [category] text #tag``) are list items, and so
+facts of the document. The format follows the program's documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+
+from memoryhub.lib.layouts.documents import read_document
+from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem, Project
+from memoryhub.lib.safe_folder import Folder, SkippedPath, UnreadableFile
+
+LAYOUT = "basic-memory"
+MAX_PROBED = 40
+FRONT_MATTER_BYTES = 4096
+FENCE = b"---"
+
+
+def find(folder: Folder, *, is_certain: bool = False) -> DetectedLayout | None:
+    """Return the layout if more than half of the first notes have a permalink."""
+    probed = [_has_permalink(folder, path) for path in _notes(folder, limit=MAX_PROBED)]
+    if sum(probed) * 2 > len(probed) or is_certain:
+        return DetectedLayout(LAYOUT, "", "", "")
+    return None
+
+
+def projects(folder: Folder) -> list[Project]:
+    """Return the vault as one project."""
+    notes = _notes(folder)
+    latest = max((folder.modified_ns(path) for path in notes), default=0)
+    return [
+        Project(
+            name=folder.path.name,
+            label=folder.path.name,
+            path=str(folder.path),
+            byte_count=sum(folder.size(path) for path in notes),
+            last_active=datetime.fromtimestamp(latest / 1e9, UTC) if latest else None,
+        )
+    ]
+
+
+def read(folder: Folder, _detected: DetectedLayout, _zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield each note, hidden folders excepted; links and special files with the reason why they aren't read."""
+    for path in folder.files():
+        if isinstance(path, SkippedPath):
+            if not is_hidden(path.path):
+                problem = Problem(path.path, None, path.reason, "not read", "rejected")
+                yield FileRead(path.path, "other", None, problems=[problem])
+        elif path.endswith(".md") and not is_hidden(path):
+            yield read_note(folder, path)
+
+
+def read_note(folder: Folder, path: str, parent: str = "") -> FileRead:
+    """Read a document that is named by its path below ``parent``."""
+    read = read_document(folder, path)
+    name = path.removeprefix(f"{parent}/") if parent else path
+    items = [replace(item, name=name) if isinstance(item, DocumentRecord) else item for item in read.items]
+    return replace(read, items=items)
+
+
+def is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def _notes(folder: Folder, *, limit: int | None = None) -> list[str]:
+    found: list[str] = []
+    for path in folder.files():
+        if isinstance(path, str) and path.endswith(".md") and not is_hidden(path):
+            found.append(path)
+            if len(found) == limit:
+                break
+    return found
+
+
+def _has_permalink(folder: Folder, path: str) -> bool:
+    try:
+        head, _ = folder.read(path, lambda stream: next(stream.chunks(), b""), even_if_unchanged=True, no_wait=True)
+    except UnreadableFile:
+        return False
+    lines = head[:FRONT_MATTER_BYTES].removeprefix(b"\xef\xbb\xbf").splitlines()
+    if not lines or lines[0].strip() != FENCE:
+        return False
+    for line in lines[1:]:
+        if line.strip() == FENCE:
+            return False
+        if line.startswith(b"permalink:"):
+            return True
+    return False

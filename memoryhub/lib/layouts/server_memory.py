@@ -1,0 +1,158 @@
+"""Read the file of ``@modelcontextprotocol/server-memory``: a knowledge graph as JSON lines.
+
+The server rewrites the whole file at each call, without a lock and without a final newline, so that the hub never
+writes to it. An observation of an entity, and a relation, each become a knowledge entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from memoryhub.lib.layouts.documents import empty_file, unreadable_file
+from memoryhub.lib.layouts.jsonl import counted, json_lines
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead, KnowledgeRecord, Problem, Project
+from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, display_path
+from memoryhub.lib.validation import BadJSON, brief, canonical_json, decode_json, json_text
+
+LAYOUT = "server-memory"
+USUAL_NAME = "memory.jsonl"
+CATEGORY = "learned_fact"
+MAX_PROBED = 20
+MAX_HEAD_BYTES = 2**20
+ENTITY_FIELDS = ("type", "name", "entityType", "observations")
+RELATION_FIELDS = ("type", "from", "to", "relationType")
+
+
+def find(folder: Folder, only: str = "", *, is_certain: bool = False) -> DetectedLayout | None:
+    """Return the layout if a file of the folder (or the file ``only``) begins with an entity or a relation."""
+    if memory_files(folder, only):
+        return DetectedLayout(LAYOUT, "", "", "")
+    return DetectedLayout(LAYOUT, "", "", "") if is_certain else None
+
+
+def memory_files(folder: Folder, only: str = "") -> list[str]:
+    """Return the files of the server in a folder, by their first lines."""
+    names = [only] if only else [name for name in folder.names() if name.endswith((".jsonl", ".json"))]
+    names.sort(key=lambda name: name != USUAL_NAME)
+    return [name for name in names[:MAX_PROBED] if _is_memory(folder, name)]
+
+
+def projects(folder: Folder) -> list[Project]:
+    """Return each memory file as a project."""
+    found = []
+    for name in memory_files(folder):
+        latest = datetime.fromtimestamp(folder.modified_ns(name) / 1e9, UTC)
+        found.append(
+            Project(
+                name=display_path(name), label=display_path(name), byte_count=folder.size(name), last_active=latest
+            )
+        )
+    return found
+
+
+def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield the memory files of a folder."""
+    for name in memory_files(folder):
+        if detected.project in ("", display_path(name)):
+            yield read_memory(folder, name, zone)
+
+
+def _is_memory(folder: Folder, path: str) -> bool:
+    try:
+        head, _ = folder.read(
+            path, lambda stream: next(stream.chunks(), b""), limit=MAX_LINES_FILE_BYTES, even_if_unchanged=True
+        )
+        value = decode_json(head[:MAX_HEAD_BYTES].split(b"\n", 1)[0].decode("utf-8", "replace")).value
+    except (UnreadableFile, BadJSON):
+        return False
+    return isinstance(value, dict) and (
+        (value.get("type") == "entity" and "name" in value and "observations" in value)
+        or (value.get("type") == "relation" and "from" in value and "relationType" in value)
+    )
+
+
+def read_memory(folder: Folder, path: str, _zone: tzinfo = UTC) -> FileRead:
+    """Read a memory file; its records have no times."""
+    problems: list[Problem] = []
+
+    def parse(stream: Stream) -> list[tuple[int, Any]]:
+        problems.clear()
+        return list(json_lines(stream, path, problems))
+
+    try:
+        lines, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
+    except UnreadableFile as error:
+        return unreadable_file(path, "knowledge", error)
+    if not info.size:
+        return empty_file(path, "knowledge", info)
+    records: dict[str, KnowledgeRecord] = {}
+    notes: Counter[tuple[str, str, Any]] = Counter()
+    for number, value in lines:
+        found = list(_records(path, number, value, problems, notes))
+        for record in found:
+            if record.content_id in records:
+                notes[("an observation or relation appears twice", "imported once", "noted")] += 1
+            records.setdefault(record.content_id, record)
+    problems += [counted(path, what, count, action, outcome) for (what, action, outcome), count in notes.items()]
+    return FileRead(path, "knowledge", info, list(records.values()), problems)
+
+
+def _records(
+    path: str, number: int, value: Any, problems: list[Problem], notes: Counter[tuple[str, str, Any]]
+) -> Iterator[KnowledgeRecord]:
+    kind = value.get("type") if isinstance(value, dict) else None
+    if kind == "entity" and isinstance(value.get("name"), str) and isinstance(value.get("observations"), list):
+        yield from _observations(value, notes)
+    elif kind == "relation" and all(isinstance(value.get(name), str) for name in RELATION_FIELDS):
+        yield _relation(value)
+    elif isinstance(kind, str) and kind not in ("entity", "relation"):
+        notes[(f"a record of the unknown type {brief(kind)}", "skipped", "rejected")] += 1
+    else:
+        what = "is neither an entity with observations nor a relation"
+        problems.append(Problem(path, number, what, "skipped", "rejected", json_text(value).encode()[:2000]))
+
+
+def _observations(entity: dict[str, Any], notes: Counter[tuple[str, str, Any]]) -> Iterator[KnowledgeRecord]:
+    name, kind = entity["name"], entity.get("entityType")
+    extra = {field: value for field, value in entity.items() if field not in ENTITY_FIELDS}
+    extra["entity"] = name
+    if not isinstance(kind, str) and kind is not None:
+        extra["entityType"] = kind
+    if not entity["observations"]:
+        notes[("an entity has no observations", "nothing to import", "noted")] += 1
+    for text in entity["observations"]:
+        if not isinstance(text, str) or not text.strip():
+            notes[("an observation is not text", "skipped", "rejected")] += 1
+            continue
+        yield KnowledgeRecord(
+            content_id=_identity(name, text),
+            category=CATEGORY,
+            content=text,
+            source=name,
+            tags=[kind] if isinstance(kind, str) and kind else [],
+            is_by_id=True,
+            extra=extra,
+        )
+
+
+def _relation(relation: dict[str, Any]) -> KnowledgeRecord:
+    start, end, kind = relation["from"], relation["to"], relation["relationType"]
+    text = f"{start} {kind} {end}"
+    extra = {field: value for field, value in relation.items() if field != "type"}
+    return KnowledgeRecord(
+        content_id=_identity(start, text),
+        category=CATEGORY,
+        content=text,
+        source=start,
+        tags=["relation"],
+        is_by_id=True,
+        extra=extra,
+    )
+
+
+def _identity(name: str, text: str) -> str:
+    return hashlib.sha256(canonical_json([name, text]).encode()).hexdigest()[:32]
