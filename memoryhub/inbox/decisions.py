@@ -23,7 +23,7 @@ from memoryhub.inbox.scope import role_scope
 from memoryhub.jobs.queue import retry_job
 from memoryhub.models import Job
 from memoryhub.permissions import by_person
-from memoryhub.runs.part_decisions import decide_posted
+from memoryhub.runs.part_decisions import decide_posted, undo_url
 from memoryhub.runs.review import approve_run
 from memoryhub.sync.sync_requests import request_sync
 from sessions_app.models import ImportReport, Run, Workspace
@@ -81,7 +81,7 @@ def decide(request: HttpRequest, table: str, row: Any, action: str) -> Outcome:
 
 
 def _change(request: HttpRequest, change: Any, _action: str) -> Outcome:
-    return Outcome(decide_posted(request, change)[0])
+    return Outcome(decide_posted(request, change)[0], undo_url([change]))
 
 
 def _held_row(request: HttpRequest, held: HeldRow, action: str) -> Outcome:

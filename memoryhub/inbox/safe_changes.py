@@ -51,9 +51,12 @@ def is_safe(change: HeldChange) -> bool:
     return not findings_of(change) and not any(warnings for _, warnings in parts_with_warnings(change))
 
 
-def accept_safe_changes(workspace: Workspace, pks: Collection[int], *, by: By, user: User) -> tuple[int, list[str]]:
-    """Accept those of the chosen changes that are still safe; return their number and why others weren't."""
-    accepted, reasons = 0, []
+def accept_safe_changes(
+    workspace: Workspace, pks: Collection[int], *, by: By, user: User
+) -> tuple[list[HeldChange], list[str]]:
+    """Accept those of the chosen changes that are still safe; return them, and why others weren't accepted."""
+    accepted: list[HeldChange] = []
+    reasons: list[str] = []
     for change in find_safe_changes(workspace).safe:
         if change.pk not in pks:
             continue
@@ -62,5 +65,5 @@ def accept_safe_changes(workspace: Workspace, pks: Collection[int], *, by: By, u
         except MemoryHubError as error:
             reasons.append(f"{change.document.name}: {error.message}")
         else:
-            accepted += 1
+            accepted.append(change)
     return accepted, reasons

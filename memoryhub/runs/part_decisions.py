@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from knowledge_app.models import HeldChange
@@ -37,6 +41,14 @@ def decide_posted(request: HttpRequest, change: HeldChange) -> tuple[str, int]:
     rejected = [number for number in numbers if chosen[number] == REJECT]
     waiting = decide_parts(change, accepted=accepted, rejected=rejected, by=by, user=user, reason=reason)  # type: ignore[arg-type]
     return _message(change, len(accepted), len(numbers), waiting), waiting
+
+
+def undo_url(changes: Sequence[HeldChange]) -> str:
+    """Return the URL to which undoing the decisions on some changes of a workspace is posted, "" for none."""
+    if not changes:
+        return ""
+    query = urlencode([("change", change.pk) for change in changes])
+    return f"{reverse('undo-decisions', args=[changes[0].workspace.slug])}?{query}"
 
 
 def _accepted(change: HeldChange) -> str:

@@ -6,6 +6,7 @@ urlpatterns = [
     path("w/<slug:slug>/review/", review.review, name="review"),
     path("w/<slug:slug>/review/decided/", review.decided_changes, name="decided-changes"),
     path("w/<slug:slug>/review/decide/", review_bulk.decide_changes, name="decide-changes"),
+    path("w/<slug:slug>/review/undo/", review.undo_decisions, name="undo-decisions"),
     path("w/<slug:slug>/review/rows/remove/", held_rows.remove_held_rows, name="remove-held-rows"),
     path("w/<slug:slug>/review/rows/<int:pk>/approve/", held_rows.approve_held_row, name="approve-held-row"),
     path("w/<slug:slug>/review/rows/<int:pk>/remove/", held_rows.remove_held_row, name="remove-held-row"),

@@ -36,6 +36,7 @@ LEASE_MARGIN = timedelta(seconds=30)
 WORKER = Actor("run", "the worker")
 UNFIT: dict[str, Promise | str] = {
     "run.approved": _("Run %(number)s is %(state)s and can't be approved."),
+    "run.reopened": _("Run %(number)s is %(state)s and can't be held again."),
     "run.cancelled": _("Run %(number)s is %(state)s and can't be cancelled."),
     "run.retried": _("Run %(number)s is %(state)s and can't be retried."),
     "run.dismissed": _("Run %(number)s is %(state)s and can't be dismissed."),
@@ -196,6 +197,17 @@ def claim_held_run(run: Run, *, owner: str, by: By) -> Run:
         status=Run.Status.RUNNING,
         lease_owner=owner,
         fencing_number=run.fencing_number + 1,
+    )
+
+
+def hold_run_again(run: Run, proposal: dict[str, Any], *, by: By) -> Run:
+    """Hold a run again whose approval or rejection was undone. Raises RunNotFitting."""
+    states = (Run.Status.CANCELLED, Run.Status.UNDONE)
+    later = Run.objects.filter(session=run.session_id, kind=run.kind, epoch=run.epoch, pk__gt=run.pk)
+    if "end" not in proposal or later.exclude(status__in=(*states, Run.Status.FAILED)).exists():
+        raise RunNotFitting(gettext("The session was consolidated again in the meantime."))
+    return _move(
+        run, states, by, "run.reopened", "waits for a decision again", status=Run.Status.HELD, proposal=proposal
     )
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from itertools import pairwise
 
@@ -241,3 +242,36 @@ def test_a_failed_job_is_retried_or_dismissed(workspace, editor, action):
 
     assert count_waiting(Workspace.objects.all()) == 0
     assert Job.objects.count() == (2 if action == "retry" else 1)
+
+
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+def test_a_decision_on_a_change_is_undone(workspace, editor, viewer_client, decision):
+    change = propose(workspace, TEXT + "- one\n")
+    shown = decide(editor, f"change-{change.pk}", "parts", all=decision).content.decode()
+    undo = f"{reverse('undo-decisions', args=['atlas'])}?change={change.pk}"
+    assert f'action="{undo}"' in shown
+    assert viewer_client.post(undo).status_code == 404
+    assert undo in editor.get(reverse("held-change", args=["atlas", change.pk])).content.decode()
+
+    after = editor.post(undo, follow=True).content.decode()
+
+    assert "Undone. The change waits in the inbox again." in after
+    assert (head(), HeldChange.objects.get().status) == (TEXT, "pending")
+
+
+def test_changes_accepted_together_are_undone_together(workspace, editor):
+    changes = [propose(workspace, TEXT.replace(*words)) for words in (("four", "five"), ("milk", "oat milk"))]
+    values = {"row": [change.pk for change in changes], "action": "approve"}
+    shown = editor.post(reverse("decide-changes", args=["atlas"]), values, follow=True).content.decode()
+    [undo] = re.findall(r'action="([^"]*/review/undo/[^"]*)"', shown)
+    assert head() != TEXT
+
+    editor.post(undo.replace("&amp;", "&"))
+
+    assert head() == TEXT
+    assert HeldChange.objects.filter(status="pending").count() == 2
+    decide(editor, f"change-{changes[0].pk}", "parts", all="accept")
+    document = MemoryDocument.objects.select_related("head").get()
+    revise_document(document, TEXT + "- later\n", base=document.head, reason="r", by=By(PERSON, timezone.now()))
+    refused = editor.post(f"{reverse('undo-decisions', args=['atlas'])}?change={changes[0].pk}", follow=True)
+    assert "has changed MEMORY.md since" in refused.content.decode()

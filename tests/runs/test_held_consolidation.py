@@ -9,6 +9,7 @@ from django.utils import timezone
 from knowledge_app.models import Fact, HeldChange, HistoryEntry
 from knowledge_app.services.documents.checked_proposals import HELD_LINE
 from knowledge_app.services.documents.held_changes import hunks_of
+from knowledge_app.services.documents.undone_decisions import undo_decision
 from memoryhub.integrity import check_memory
 from memoryhub.runs.consolidate import request_if_due
 from memoryhub.runs.review import approve, approve_run, reject
@@ -238,3 +239,21 @@ def test_the_runs_page_shows_counts_and_changed_lines(session, httpserver, admin
     assert "<dt>Facts removed</dt><dd>12</dd>" in page
     assert "<ins>- tea is at four</ins>" in page
     assert f"<del>- {FACTS[16]}</del>" in page
+
+
+@pytest.mark.parametrize("decide", [approve, reject])
+def test_undo_of_a_decision_holds_the_consolidation_again(session, httpserver, decide):
+    answer(httpserver, saved(memory(*FACTS[:5])))
+    run = consolidate(session)
+    before = (head(), Run.objects.get().proposal)
+    decide(HeldChange.objects.get(), by=By(PERSON, NOW))
+
+    undo_decision(HeldChange.objects.get(), by=By(PERSON, timezone.now()))
+
+    session.refresh_from_db()
+    run.refresh_from_db()
+    assert (head(), run.proposal, run.status, session.last_consolidated) == (*before, "held", 0)
+    assert not HistoryEntry.objects.filter(withdrawn_at=None).exists()
+    assert not check_memory().broken
+    approve(HeldChange.objects.get(status="pending"), by=By(PERSON, timezone.now()))
+    assert head() == memory(*FACTS[:5])

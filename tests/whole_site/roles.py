@@ -152,6 +152,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "review-concerns": ("-", "editor"),
     "edit-runs": ("-", "editor"),
     "decide-changes": ("-", "editor"),
+    "undo-decisions": ("-", "editor"),
     "runs": ("viewer", "viewer"),
     "consolidate-due": ("-", "editor"),
     "run": ("viewer", "viewer"),

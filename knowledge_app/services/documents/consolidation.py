@@ -26,7 +26,13 @@ from knowledge_app.services.documents.checked_proposals import (
     without_held_facts,
 )
 from knowledge_app.services.documents.history import append_history
-from knowledge_app.services.documents.revisions import content_hash, head_text, open_document, revise_document
+from knowledge_app.services.documents.revisions import (
+    content_hash,
+    head_text,
+    open_document,
+    restore_facts,
+    revise_document,
+)
 from memoryhub.lib import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
@@ -310,6 +316,8 @@ def _close(
         "flags": list(flags),
         "change": change.pk if change else None,
     }
+    if "end" in run.proposal:  # it was held as a whole, and its approval can be undone
+        kept["held"] = run.proposal
     finish_run(run, status=Run.Status.DONE, now=now, proposal=kept)
     words = f"MEMORY.md revision {revision.number}" if revision else "nothing new for MEMORY.md"
     record(
@@ -365,7 +373,7 @@ def _restore_before(revision: MemoryRevision, run: Run, by: By) -> None:
         )
         raise RunNotFitting(words % {"number": number, "document": document.name})
     before = revision.base
-    revise_document(
+    restored = revise_document(
         document,
         before.content if before else "",
         base=revision,
@@ -373,3 +381,4 @@ def _restore_before(revision: MemoryRevision, run: Run, by: By) -> None:
         reason=f"undo of run {run.pk}",
         raw=bytes(before.raw) if before and before.raw is not None else None,
     )
+    restore_facts(restored, died=[revision])

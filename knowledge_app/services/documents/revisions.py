@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -123,6 +124,17 @@ def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
         for index, line in enumerate(lines)
         if index not in pairs
     )
+
+
+def restore_facts(revision: MemoryRevision, *, died: Collection[MemoryRevision]) -> None:
+    """Keep facts that ended in undone revisions, with pins and origins, in place of the equal new ones."""
+    born = Fact.objects.filter(born=revision, died=None)
+    new = {(fact.section, fact.category, fact.text): fact for fact in born}
+    for fact in Fact.objects.filter(died__in=died).order_by("line", "id"):
+        copy = new.pop((fact.section, fact.category, fact.text), None)
+        if copy is not None:
+            copy.delete()
+            Fact.objects.filter(pk=fact.pk).update(died=None, line=copy.line)
 
 
 def _line(fact: Fact) -> FactLine:

@@ -9,6 +9,7 @@ from memoryhub.inbox.safe_changes import accept_safe_changes, find_safe_changes
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace
+from memoryhub.runs.part_decisions import undo_url
 from memoryhub.runs.views.review_bulk import ACTIONS
 
 SHOWN_REASONS = 3
@@ -19,9 +20,10 @@ def accept_safe(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     if request.method == "POST":
         pks = parse_ints(request.POST.getlist("change"))
-        count, reasons = accept_safe_changes(workspace, pks, by=by_person(request), user=request.user)  # type: ignore[arg-type]
+        accepted, reasons = accept_safe_changes(workspace, pks, by=by_person(request), user=request.user)  # type: ignore[arg-type]
+        count = len(accepted)
         text = ngettext("%(count)s change accepted.", "%(count)s changes accepted.", count) % {"count": f"{count:,}"}
-        messages.success(request, text)
+        messages.success(request, text, extra_tags=undo_url(accepted))
         for reason in dict.fromkeys(reasons[:SHOWN_REASONS]):
             messages.warning(request, reason)
         return redirect("inbox", slug)

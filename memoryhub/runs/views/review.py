@@ -6,20 +6,23 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.revisions import record_reveal
+from knowledge_app.services.documents.undone_decisions import DECIDED, undo_decision
 from memoryhub.lib.document_size import shown_part
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import has_secrets, masked
-from memoryhub.lib.pagination import keyset_page
-from memoryhub.permissions import EDITOR, by_person, get_workspace
+from memoryhub.lib.pagination import keyset_page, parse_ints
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from memoryhub.runs.change_context import change_context
-from memoryhub.runs.part_decisions import MAX_REASON, decide_posted
+from memoryhub.runs.part_decisions import MAX_REASON, decide_posted, undo_url
 from memoryhub.runs.review import reject
+from memoryhub.runs.views.review_bulk import MAX_AT_ONCE
 
 
 def review(request: HttpRequest, slug: str) -> HttpResponse:
@@ -46,13 +49,40 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         (gettext("Proposed"), change.proposed),
     ]
     context = change_context(request, change)
+    may_undo = change.status in DECIDED and has_role(request.user, change.workspace, EDITOR)
     context |= {
         "workspace": change.workspace,
+        "undo_url": undo_url([change]) if may_undo else "",
         "texts": [(label, masked(shown_part(text))) for label, text in texts],
     }
     if context["may_decide"] and change.ours and has_secrets(change.proposed):  # its text can be edited on the page
         record_reveal(by_person(request), change.document, change.ours)
     return render_page(request, "runs/held_change.html", context)
+
+
+@require_POST
+def undo_decisions(request: HttpRequest, slug: str) -> HttpResponse:
+    """Undo the decisions on the changes of the query string, the latest first, and redirect to ``next``."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    pks = parse_ints(request.GET.getlist("change"))[:MAX_AT_ONCE]
+    undone = 0
+    for change in HeldChange.objects.filter(workspace=workspace, pk__in=pks).order_by("-decided_at", "-pk"):
+        try:
+            undo_decision(change, by=by_person(request))
+        except MemoryHubError as error:
+            messages.error(request, gettext("Not undone: %(reason)s") % {"reason": error.message})
+            break
+        undone += 1
+    if undone:
+        text = ngettext(
+            "Undone. The change waits in the inbox again.",
+            "Undone. %(count)s changes wait in the inbox again.",
+            undone,
+        )
+        messages.success(request, text % {"count": f"{undone:,}"})
+    back = request.POST.get("next", "")
+    is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return redirect(back if is_own else reverse("inbox", args=[slug]))
 
 
 def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> HeldChange:
@@ -73,7 +103,7 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect("held-change", slug, pk)
-    messages.success(request, message)
+    messages.success(request, message, extra_tags=undo_url([change]))
     return redirect("inbox", slug) if waiting else redirect("documents:document", slug, change.document_id)
 
 
@@ -90,5 +120,6 @@ def reject_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect("held-change", slug, pk)
-    messages.success(request, gettext("Change rejected. The document is unchanged."))
+    text = gettext("Change rejected. The document is unchanged.")
+    messages.success(request, text, extra_tags=undo_url([change]))
     return redirect("inbox", slug)

@@ -19,6 +19,7 @@ from knowledge_app.models import HeldChange
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.permissions import EDITOR, by_person, get_workspace
+from memoryhub.runs.part_decisions import undo_url
 from memoryhub.runs.review import approve_unflagged, flagged_text, reject
 from sessions_app.models import Workspace
 
@@ -66,7 +67,7 @@ def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
 class _Outcome:
     """``flagged``: the number of flagged parts that still wait. ``reasons``: why changes were skipped."""
 
-    done: int = 0
+    done: list[HeldChange] = field(default_factory=list)
     waiting: int = 0
     flagged: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -85,18 +86,18 @@ def _decide_each(request: HttpRequest, decide: Callable[..., Any], changes: Quer
         if flagged and pending_changes(change.workspace).filter(pk=change.pk).exists():
             outcome.waiting += 1
         else:
-            outcome.done += 1
+            outcome.done.append(change)
     return outcome
 
 
 def _report(request: HttpRequest, action: str, outcome: _Outcome, count: int) -> None:
-    done = outcome.done
+    done, undo = len(outcome.done), undo_url(outcome.done)
     if done and action == "approve":
         text = ngettext("%(count)s change accepted.", "%(count)s changes accepted.", done)
-        messages.success(request, text % {"count": f"{done:,}"})
+        messages.success(request, text % {"count": f"{done:,}"}, extra_tags=undo)
     elif done:
         text = ngettext("%(count)s change rejected.", "%(count)s changes rejected.", done)
-        messages.success(request, text % {"count": f"{done:,}"})
+        messages.success(request, text % {"count": f"{done:,}"}, extra_tags=undo)
     if outcome.flagged:
         messages.warning(request, flagged_text(outcome.flagged))
     if skipped := count - done - outcome.waiting:
