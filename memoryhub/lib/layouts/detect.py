@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.layouts import basic_memory, gemini_cli, grid, hub_folder, memory_bank, server_memory
+from memoryhub.lib.layouts import basic_memory, claude_code, gemini_cli, grid, hub_folder, memory_bank, server_memory
 from memoryhub.lib.layouts.grid_sessions import session_files
 from memoryhub.lib.layouts.nanobot import WORKSPACE_ID, join_path
 from memoryhub.lib.layouts.records import DetectedLayout
@@ -16,6 +16,7 @@ from memoryhub.lib.validation import BadJSON, decode_json
 SUPPORTED_FILES = (
     "sessions/*.jsonl or memory/ (nanobot), sessions/*.json with memory/ (Grip), kv.json, semantic_graph.json or "
     "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub), "
+    "projects/*/*.jsonl (Claude Code), "
     "tmp/*/chats (Gemini CLI), memory.jsonl (server-memory), memory-bank/ or tasks/ (Cline and Roo Code), notes "
     "with a permalink (basic-memory)"
 )
@@ -31,6 +32,7 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
     """
     candidates: list[tuple[str, Callable[[], DetectedLayout | None]]] = [
         ("hub", lambda: hub_folder.find(folder)),
+        ("claude-code", lambda: claude_code.find(folder)),
         ("agterm", lambda: _agterm(folder, only, is_certain=layout == "agterm")),
         ("grid", lambda: _grid(folder, is_certain=layout == "grid")),
         ("grip", lambda: _grip(folder, is_certain=layout == "grip")),

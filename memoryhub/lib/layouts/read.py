@@ -9,6 +9,7 @@ from datetime import UTC, tzinfo
 from memoryhub.lib.layouts import (
     agterm,
     basic_memory,
+    claude_code,
     gemini_cli,
     grid,
     grip,
@@ -29,6 +30,7 @@ READERS = {
     "grid": grid.read,
     "agterm": agterm.read,
     "hub": hub_folder.read,
+    "claude-code": claude_code.read,
     "gemini-cli": gemini_cli.read,
     "server-memory": server_memory.read,
     "basic-memory": basic_memory.read,
