@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import DatabaseError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import LimitExceeded
@@ -185,25 +186,24 @@ def time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[N
 
 
 def _postgres_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
-    is_inside = connection.in_atomic_block  # then use a savepoint, so that a timeout breaks only this block
+    """Limit queries inside a transaction or savepoint, so that the limit ends with it, whatever happens."""
+    is_inside = connection.in_atomic_block
     try:
-        with transaction.atomic() if is_inside else nullcontext():
-            _set_timeout(connection, max(1, milliseconds))
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('statement_timeout')")
+            (old,) = cursor.fetchone()
+            _set_timeout(cursor, f"{max(1, milliseconds)}ms")
             yield
-            if is_inside:
-                _set_timeout(connection, 0)
+            if is_inside:  # the rest of the outer transaction has its own limit
+                _set_timeout(cursor, old)
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", "") != "57014":
             raise
         raise SearchTooSlow(gettext("The search took too long.")) from error
-    finally:
-        if not is_inside:
-            _set_timeout(connection, 0)
 
 
-def _set_timeout(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET statement_timeout = {milliseconds}")
+def _set_timeout(cursor: CursorWrapper, limit: str) -> None:
+    cursor.execute("SELECT set_config('statement_timeout', %s, true)", [limit])  # like SET LOCAL
 
 
 def _sqlite_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:

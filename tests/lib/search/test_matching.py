@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
+
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import QueryCanceled
 
 from memoryhub.lib.search.matching import (
     IndexQuery,
@@ -143,6 +146,34 @@ def test_the_time_limit_is_reset(workspace):
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(COUNTING, [2_000_000])
         assert cursor.fetchone() == (2_000_000,)
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's limit isn't a setting of the connection")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_limit_that_cannot_be_lifted_ends_with_its_transaction(is_inside):
+    """PostgreSQL may cancel any statement under a limit of a few milliseconds, also the one that lifts it."""
+    settings: list[str] = []
+
+    def cancel_all_but_the_first(execute, sql, params, many, context):
+        if "set_config('statement_timeout'" in sql or "SET statement_timeout" in sql:
+            settings.append(sql)
+            if len(settings) > 1:
+                raise OperationalError("canceling statement due to statement timeout") from QueryCanceled()
+        return execute(sql, params, many, context)
+
+    def limit() -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW statement_timeout")
+            return cursor.fetchone()[0]
+
+    before = limit()
+    with transaction.atomic() if is_inside else nullcontext():
+        with suppress(SearchTooSlow), connection.execute_wrapper(cancel_all_but_the_first):
+            with time_limit(connection, 50):
+                ids(index_query("tea"))
+        assert limit() == before
+    assert (limit(), len(settings)) == (before, 2 if is_inside else 1)
 
 
 def test_other_database_errors_are_reraised():
