@@ -13,6 +13,7 @@ from django.db import OperationalError, close_old_connections, connection
 from django.utils import timezone
 
 from memoryhub.backups.folder import request_due_backup
+from memoryhub.integrity.file_check import check_file
 from memoryhub.jobs.downloads import remove_old_downloads
 from memoryhub.jobs.kinds import lanes
 from memoryhub.jobs.queue import WORKER, do_next_job, request_job, resume_jobs, waiting_jobs
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 IDLE_SECONDS = 0.5
 RESUME_SECONDS = 2.0  # between searches for runs and jobs of dead processes
 HOUSEKEEPING_SECONDS = 60.0  # between checks of schedules and old files
+FILE_CHECK_SECONDS = 86_400.0
+FILE_CHECK_LIMIT = 120.0  # seconds
 RECURRING = (Job.Kind.SWEEP, Job.Kind.PRUNING)
 
 
@@ -45,10 +48,12 @@ def carry_out_jobs(stopping: Event) -> None:
     busy: dict[str, Future[None]] = {}
     resume = Every(RESUME_SECONDS, lambda: resume_jobs(timezone.now()))
     housekeeping = Every(HOUSEKEEPING_SECONDS, lambda: do_housekeeping(timezone.now()))
+    file_check = Every(FILE_CHECK_SECONDS, log_damage)
 
     def turn() -> bool:
         resume()
         housekeeping()
+        file_check()
         idle = {lane: kinds for lane, kinds in lanes().items() if lane not in busy or busy[lane].done()}
         kinds = [kind for of_lane in idle.values() for kind in of_lane]
         due = set(waiting_jobs(timezone.now(), kinds).order_by().values_list("kind", flat=True).distinct())
@@ -114,6 +119,12 @@ def do_next_run(now: Callable[[], datetime]) -> bool:
 def _free_runs(now: datetime) -> None:
     for run in free_stuck_runs(now):
         logger.warning("run %s lost its worker and is queued again", run.pk)
+
+
+def log_damage() -> None:
+    """Check the database file, and log what is damaged."""
+    if damage := check_file(FILE_CHECK_LIMIT):
+        logger.error("the database file is damaged; restore a backup (docs/backup.md): %s", damage)
 
 
 def do_housekeeping(now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -9,10 +10,10 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import get_template
 from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET
-from django.views.defaults import server_error
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
@@ -21,10 +22,12 @@ from memoryhub.api import conversations, knowledge, memory, queries
 from memoryhub.api.auth import JsonParser, NeedsScope, agent_endpoint, caller_of, idempotent
 from memoryhub.api.docs_page import grouped_operations
 from memoryhub.api.openapi import ERRORS, complete_description
-from memoryhub.api.problems import add_handlers, error_problem, problem
+from memoryhub.api.problems import add_handlers, error_problem, fault_problem, problem
+from memoryhub.lib.database_faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
 
 VERSION = "1"
+UNEXPECTED = "An unexpected error occurred; see the hub's log. Check what was changed before you try again."
 
 
 class AgentApi(NinjaAPI):
@@ -95,10 +98,14 @@ def no_such_address(request: HttpRequest, rest: str = "") -> HttpResponse:  # no
 
 
 def unexpected(request: HttpRequest) -> HttpResponse:
-    """Answer an unexpected error: with a problem document for agents, with a page for people."""
+    """Answer an error that no view handles: with a problem document for agents, with a page for people."""
+    fault = fault_of(sys.exc_info()[1])
     if request.path.startswith("/api/"):
-        return problem(500, "unexpected", "An unexpected error occurred; see the hub's log. Nothing was changed.")
-    return server_error(request)
+        return fault_problem(fault) if fault else problem(500, "unexpected", UNEXPECTED)
+    response = HttpResponse(get_template("500.html").render({"fault": fault}), status=fault.status if fault else 500)
+    if fault:
+        response["Retry-After"] = str(fault.retry_after)
+    return response
 
 
 def patterns() -> list[URLPattern]:

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, OperationalError, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -20,9 +20,10 @@ from ninja.parser import Parser
 from ninja.security import HttpBearer
 
 from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require, spend_call
-from memoryhub.api.problems import error_problem, problem
+from memoryhub.api.problems import error_problem, fault_problem, problem
 from memoryhub.lib import db_retry
 from memoryhub.lib.content_check.ahead import checked_ahead
+from memoryhub.lib.database_faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import DUPLICATE_KEY, KEPT_AS_TEXT, BadJSON, clean_text, decode_json
 from memoryhub.models import IdempotentCall
@@ -30,7 +31,6 @@ from memoryhub.models import IdempotentCall
 SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
 NO_NUMBERS = frozenset(f"{name}{KEPT_AS_TEXT}" for name in ("NaN", "Infinity", "-Infinity"))
-BUSY_SECONDS = 5  # for Retry-After when the database is busy
 CHECKED_ADDRESS = re.compile(r"/(?:knowledge(?:/\d+)?|observations|value|history)$")
 View = Callable[..., HttpResponse]
 logger = logging.getLogger(__name__)
@@ -113,12 +113,12 @@ def agent_endpoint(view: View) -> View:
             return refusal
         try:
             response = view(request, *args, **kwargs)
-        except OperationalError as error:
-            if not db_retry.is_transient(error):
+        except (DatabaseError, InterfaceError, OSError) as error:
+            fault = fault_of(error)
+            if fault is None:
                 raise
-            logger.warning("database busy during an API call: %s", error)
-            detail = "The database is busy. Send the request again."
-            return problem(503, "busy", detail, retry_after=BUSY_SECONDS)
+            logger.warning("%s during an API call: %s", fault.code, error)
+            return fault_problem(fault)
         if response.status_code == 405:
             allowed = response["Allow"]
             response = problem(405, "method_not_allowed", f"Allowed here: {allowed}.")

@@ -13,7 +13,8 @@ ALWAYS = {
     "403": "The token lacks the scope",
     "422": "The request is well-formed but invalid; errors lists the fields",
     "429": "The token's rate limit is exceeded; Retry-After says how long to wait",
-    "503": "The database is busy; Retry-After says how long to wait",
+    "503": "The database is busy or can't be reached; Retry-After says how long to wait",
+    "507": "The hub's disk is full; nothing was saved",
 }
 WITH_BODY = {
     "409": "It conflicts with existing data, or the idempotency key was used for a different request",

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
+from memoryhub.lib.database_faults import DatabaseFault
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.lib.validation import brief
@@ -40,6 +41,11 @@ def error_problem(error: MemoryHubError) -> HttpResponse:
     return problem(error.status, error.code, error.message, **members)
 
 
+def fault_problem(fault: DatabaseFault) -> HttpResponse:
+    """Return a fault of the database as a problem, with Retry-After."""
+    return problem(fault.status, fault.code, fault.message, retry_after=fault.retry_after)
+
+
 def add_handlers(api: NinjaAPI) -> None:
     """Turn every error of an operation into a problem document."""
 
@@ -62,6 +68,8 @@ def add_handlers(api: NinjaAPI) -> None:
 
 def _field(place: Sequence[str | int]) -> str:
     """Return the path of a field, such as ``entries[1].role``, without the part of the request that contains it."""
-    parts = [part for part in place if part not in ("body", "query", "path", "header")]
+    source, *parts = place
+    if source == "body" and parts[:1] == ["body"]:  # the views' name for it
+        del parts[0]
     named = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts[1:])
     return f"{parts[0]}{named}" if parts else "body"

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext
+from filelock import FileLock
 
 from memoryhub.backups.errors import NoLock, RestoreUnderWay
 from memoryhub.lib.errors import Busy
 
 APPLICATION = "memoryhub lock"  # application_name of the lock's connection, which a restore ignores
 _LOCK = 0x6D656D6F7279  # the advisory lock
+_MIGRATION_LOCK = _LOCK + 1
 
 
 @contextmanager
@@ -79,6 +81,23 @@ def _advisory_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bo
             cursor.execute(f"SELECT {function}(%s)", [_LOCK])
             is_acquired = bool(cursor.fetchone()[0])
         yield is_acquired
+    finally:
+        own.close()
+
+
+@contextmanager
+def migration_lock(database: BaseDatabaseWrapper) -> Iterator[None]:
+    """Wait until no other process migrates this database, and hold the lock."""
+    if database.vendor == "sqlite":
+        path = Path(database.settings_dict["NAME"])
+        with FileLock(path.with_name(f"{path.name}.migrating"), mode=0o600):
+            yield
+        return
+    own = database.copy()
+    try:
+        with own.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [_MIGRATION_LOCK])
+        yield
     finally:
         own.close()
 

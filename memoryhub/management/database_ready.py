@@ -8,7 +8,8 @@ from typing import TypeVar
 from django.core.management import call_command
 from django.db import DatabaseError, DataError, IntegrityError, ProgrammingError, connection
 
-from memoryhub.backups.in_use_lock import using_database
+from memoryhub.backups.in_use_lock import migration_lock, using_database
+from memoryhub.lib.database_faults import UNAVAILABLE, fault_of
 from memoryhub.lib.errors import Busy, Refused
 from memoryhub.lib.migrations import applied_migrations, is_too_old, pending_migrations
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
@@ -51,11 +52,14 @@ def _create_tables(error: DatabaseError | None) -> bool:
         return False
     if applied:
         raise Refused("The database isn't up to date. Run `python3 manage.py migrate`.", code="database_not_migrated")
-    with using_database(connection):
+    with using_database(connection), migration_lock(connection):
         call_command("migrate", interactive=False, verbosity=0)
     return True
 
 
 def _unavailable(error: DatabaseError) -> Busy:
+    fault = fault_of(error)
+    if fault and fault is not UNAVAILABLE:
+        return Busy(fault.message, code="database_unavailable")
     first_line = str(error).strip().partition("\n")[0]
     return Busy(f"The database can't be used: {first_line}", code="database_unavailable")

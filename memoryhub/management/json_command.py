@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from memoryhub.lib.database_faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.management.arguments import explain_errors
 from memoryhub.management.database_ready import run_on_ready_database
@@ -72,6 +73,11 @@ class JsonCommand(BaseCommand):
             result = run_on_ready_database(lambda: self.run(**options))
         except MemoryHubError as error:
             self._fail(error, as_json=options["json"])
+        except Exception as error:
+            fault = fault_of(error)
+            if fault is None:
+                raise
+            self._fail(MemoryHubError(fault.message, code=fault.code), as_json=options["json"])
         except KeyboardInterrupt:
             pass  # reported below, after open files are closed
         clear()

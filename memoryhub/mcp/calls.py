@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db import OperationalError, close_old_connections
+from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context
@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from memoryhub.agents.api_tokens import Caller
-from memoryhub.lib import db_retry
+from memoryhub.lib.database_faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
 
 THREADS = 6  # each has its own connection; SQLite has one writer, so more would only wait
@@ -58,10 +58,11 @@ async def answer(context: HubContext, work: Callable[[Caller, datetime], tuple[s
         text, values = await call(context.request_context, work)
     except MemoryHubError as error:
         return refusal(error.code, error.message, **error.details)
-    except OperationalError as error:
-        if not db_retry.is_transient(error):
+    except (DatabaseError, InterfaceError, OSError) as error:
+        fault = fault_of(error)
+        if fault is None:
             raise
-        return refusal("busy", "The database is busy. Call this again.")
+        return refusal(fault.code, fault.message)
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=values.model_dump(mode="json")
     )

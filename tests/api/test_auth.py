@@ -141,6 +141,22 @@ def test_the_body_is_read_before_the_transaction_begins(workspace):
     assert set(depths) == {outside}
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("GET", "/search", None, "query"),
+        ("GET", "/value", None, "key"),
+        ("POST", "/history", {}, "text"),
+        ("POST", "/extract", [], "body"),
+    ],
+)
+def test_a_missing_value_is_named(agent, method, path, body, field):
+    answer = agent(method, path, body) if body is not None else agent(method, path)
+
+    [error] = answer.json()["errors"]
+    assert (answer.status_code, error["field"]) == (422, field)
+
+
 def test_a_busy_database_answers_503(agent, monkeypatch):
     def busy(*_args: object, **_values: object) -> None:
         raise OperationalError("database is locked")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.db import connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -14,7 +14,9 @@ from memoryhub.dashboard.navigation import count_parts
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
 from memoryhub.inbox.scope import role_scope
+from memoryhub.integrity.file_check import known_damage
 from memoryhub.jobs.queue import request_job
+from memoryhub.lib.database_faults import DAMAGED, UNAVAILABLE, fault_of
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.models import Job
@@ -51,8 +53,14 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def health(_request: HttpRequest) -> JsonResponse:
     """Answer whether the hub and its database work, and nothing else: it needs no sign-in."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, InterfaceError) as error:
+        fault = fault_of(error) or UNAVAILABLE
+        return JsonResponse({"status": fault.code}, status=fault.status)
+    if known_damage():
+        return JsonResponse({"status": DAMAGED.code}, status=DAMAGED.status)
     return JsonResponse({"status": "ok"})
 
 

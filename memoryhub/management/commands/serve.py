@@ -11,6 +11,7 @@ import webbrowser
 from argparse import ArgumentParser
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +24,9 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
-from memoryhub.backups.in_use_lock import database_label
+from memoryhub.backups.in_use_lock import database_label, migration_lock
+from memoryhub.integrity.file_check import check_file
+from memoryhub.lib.database_faults import DAMAGED
 from memoryhub.lib.migrations import applied_migrations, is_too_old
 from memoryhub.management.arguments import port_number
 from memoryhub.management.http_server import run_server
@@ -34,7 +37,11 @@ from memoryhub.models import Process
 from memoryhub.processes import registered
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
 
+FILE_CHECK_SECONDS = 3.0  # at most, before each start; a worker checks the whole file once a day
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes", "--skip-checks"]  # serve ran them
+
+
+_stopping = Event()
 
 
 class Command(BaseCommand):
@@ -54,6 +61,7 @@ class Command(BaseCommand):
     def handle(self, *, host: str, port: int, no_worker: bool, in_container: bool, **options: Any) -> None:
         signal.signal(signal.SIGTERM, _stop)  # uvicorn raises it again after it has stopped
         with _listen(host, port, in_container=in_container) as listener, in_use(connection):
+            _refuse_damage()
             applied = _migrate()
             _collect_static_files()
             address = str(settings.MEMORYHUB_URL) if in_container else _address(listener)
@@ -63,6 +71,8 @@ class Command(BaseCommand):
                 self._announce(applied, address, start_page, no_worker=no_worker)
                 if options["open"]:
                     webbrowser.open(start_page)
+                if _stopping.is_set():  # Python ignores exceptions in some callbacks, such as those of SQLite
+                    raise KeyboardInterrupt
                 with nullcontext() if no_worker else keep_running(WORKER, folder=settings.BASE_DIR):
                     run_server(listener)
         self.stdout.write("MemoryHub has stopped.")
@@ -86,6 +96,7 @@ class Command(BaseCommand):
 
 
 def _stop(*_: object) -> None:
+    _stopping.set()
     raise KeyboardInterrupt
 
 
@@ -136,18 +147,28 @@ def _listen_error(host: str, port: int, problem: OSError) -> str:
     return f"Can't listen on {host} port {port}: {problem.strerror or problem}."
 
 
+def _refuse_damage() -> None:
+    if damage := check_file(FILE_CHECK_SECONDS):
+        raise CommandError(f"{DAMAGED.message} ({damage.strip().splitlines()[0]})")
+
+
 def _migrate() -> int:
-    """Apply pending migrations; return their number."""
+    """Apply pending migrations; return their number. Of several hubs that start at once, one does it."""
     try:
-        if is_too_old(applied_migrations(connection)):
-            raise CommandError(f"{TOO_OLD} {UPGRADE_FIRST}")
-        executor = MigrationExecutor(connection)
-        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-        if plan:
-            call_command("migrate", interactive=False, verbosity=0)
+        with migration_lock(connection):
+            return _apply_migrations()
     except DatabaseError as problem:
         first_line = str(problem).strip().partition("\n")[0]
         raise CommandError(f"The database ({database_label(connection)}) can't be used: {first_line}") from problem
+
+
+def _apply_migrations() -> int:
+    if is_too_old(applied_migrations(connection)):
+        raise CommandError(f"{TOO_OLD} {UPGRADE_FIRST}")
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        call_command("migrate", interactive=False, verbosity=0)
     return len(plan)
 
 

@@ -169,9 +169,12 @@ def test_a_limit_that_cannot_be_lifted_ends_with_its_transaction(is_inside):
 
     before = limit()
     with transaction.atomic() if is_inside else nullcontext():
-        with suppress(SearchTooSlow), connection.execute_wrapper(cancel_all_but_the_first):
-            with time_limit(connection, 50):
-                ids(index_query("tea"))
+        with (
+            suppress(SearchTooSlow),
+            connection.execute_wrapper(cancel_all_but_the_first),
+            time_limit(connection, 50),
+        ):
+            ids(index_query("tea"))
         assert limit() == before
     assert (limit(), len(settings)) == (before, 2 if is_inside else 1)
 
