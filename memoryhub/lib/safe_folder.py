@@ -147,10 +147,14 @@ class Folder:
         """Make ``read`` raise UnchangedFile for files whose stamp equals the one given for their path."""
         self._known_stamps = stamps
 
-    def is_unchanged(self, path: str) -> bool:
-        """Return whether a file's stamp equals the one given to ``skip_unchanged``."""
+    def is_unchanged(self, path: str, stamp: str = "") -> bool:
+        """Return whether ``stamp``, or else the file's own, equals the one given to ``skip_unchanged``."""
         known = self._known_stamps.get(display_path(path), "")
-        return bool(known) and self.stamp(path) == known
+        return bool(known) and (stamp or self.stamp(path)) == known
+
+    def known_paths(self, prefix: str) -> list[str]:
+        """Return the paths given to ``skip_unchanged`` that begin with ``prefix``."""
+        return sorted(path for path in self._known_stamps if path.startswith(display_path(prefix)))
 
     def __enter__(self) -> Folder:
         return self
