@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.layouts import basic_memory, claude_code, gemini_cli, grid, hub_folder, memory_bank, server_memory
+from memoryhub.lib.layouts import (
+    basic_memory,
+    claude_code,
+    gemini_cli,
+    grid,
+    hub_folder,
+    memory_bank,
+    openclaw,
+    server_memory,
+)
 from memoryhub.lib.layouts.grid_sessions import session_files
 from memoryhub.lib.layouts.nanobot import WORKSPACE_ID, join_path
 from memoryhub.lib.layouts.records import DetectedLayout
@@ -17,6 +26,7 @@ SUPPORTED_FILES = (
     "sessions/*.jsonl or memory/ (nanobot), sessions/*.json with memory/ (Grip), kv.json, semantic_graph.json or "
     "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub), "
     "projects/*/*.jsonl (Claude Code), "
+    "agents/*/sessions or openclaw-agent.sqlite, or AGENTS.md with SOUL.md and IDENTITY.md (OpenClaw), "
     "tmp/*/chats (Gemini CLI), memory.jsonl (server-memory), memory-bank/ or tasks/ (Cline and Roo Code), notes "
     "with a permalink (basic-memory)"
 )
@@ -34,6 +44,7 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
         ("hub", lambda: hub_folder.find(folder)),
         ("claude-code", lambda: claude_code.find(folder)),
         ("agterm", lambda: _agterm(folder, only, is_certain=layout == "agterm")),
+        ("openclaw", lambda: openclaw.find(folder)),
         ("grid", lambda: _grid(folder, is_certain=layout == "grid")),
         ("grip", lambda: _grip(folder, is_certain=layout == "grip")),
         ("nanobot", lambda: _nanobot(folder, is_certain=layout == "nanobot")),

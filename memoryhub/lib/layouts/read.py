@@ -17,6 +17,7 @@ from memoryhub.lib.layouts import (
     hub_folder,
     memory_bank,
     nanobot,
+    openclaw,
     server_memory,
 )
 from memoryhub.lib.layouts.nanobot import join_path
@@ -31,6 +32,7 @@ READERS = {
     "agterm": agterm.read,
     "hub": hub_folder.read,
     "claude-code": claude_code.read,
+    "openclaw": openclaw.read,
     "gemini-cli": gemini_cli.read,
     "server-memory": server_memory.read,
     "basic-memory": basic_memory.read,
@@ -40,7 +42,12 @@ SINGLE_FILES: dict[str, Callable[[Folder, str, tzinfo], FileRead]] = {  # reader
     "agterm": agterm.read_export,
     "server-memory": server_memory.read_memory,
 }
-OWN_FOLDERS = {"nanobot": ("sessions", "memory"), "grip": ("sessions", "memory", "state"), "grid": ("sessions",)}
+OWN_FOLDERS = {
+    "nanobot": ("sessions", "memory"),
+    "grip": ("sessions", "memory", "state"),
+    "grid": ("sessions",),
+    "openclaw": ("memory",),
+}
 UNREAD = "is not a file that MemoryHub reads"
 WHOLE_FOLDERS = ("grid", "agterm", "hub")  # layouts whose folder holds nothing else
 DERIVED = ("brain.db", "brain.db-shm", "brain.db-wal")  # Grip's index of its other files

@@ -1,0 +1,76 @@
+"""Read a store of several sessions, such as an SQLite database, as one FileRead per session.
+
+A session's path is that of its store, ``#``, and the session's id. Sessions that haven't changed since the last read
+are skipped; nothing of an unchanged store is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoryhub.lib.layouts.documents import unreadable_file
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
+from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
+from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
+from memoryhub.lib.sqlite_source import Store, open_store, store_stamp
+from memoryhub.lib.validation import clean_text, visible_line
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """A session of a store. ``state``: a text that changes with the session. ``read`` adds problems to its argument.
+
+    ``read`` returns None for a session without messages.
+    """
+
+    id: str
+    state: str
+    read: Callable[[ProblemCounts], SessionRecord | None]
+    changed_at: datetime | None = None
+
+
+def read_store(
+    folder: Folder, path: str, sessions: Callable[[Store, list[Problem]], Iterator[StoredSession]]
+) -> Iterator[FileRead]:
+    """Yield each session, then the store itself: its stamp is recorded only when all its sessions are.
+
+    ``sessions`` adds problems that concern the whole store to its second argument.
+    """
+    stamp = store_stamp(folder, path)
+    if stamp and folder.is_unchanged(path, stamp):
+        yield from _known_sessions(folder, path)
+        yield FileRead(path, "session", None, is_skipped=True)
+        return
+    problems: list[Problem] = []
+    try:
+        with open_store(folder, path) as store:
+            for session in sessions(store, problems):
+                yield _read_session(folder, path, session)
+            yield FileRead(path, "session", store.info, problems=problems)
+    except UnreadableFile as error:
+        yield from _known_sessions(folder, path)
+        yield unreadable_file(path, "session", error)
+
+
+def _known_sessions(folder: Folder, path: str) -> Iterator[FileRead]:
+    for known in folder.known_paths(f"{path}#"):
+        yield FileRead(known, "session", None, is_skipped=True)
+
+
+def session_path(path: str, session_id: str) -> str:
+    return f"{path}#{visible_line(clean_text(session_id))}"
+
+
+def _read_session(folder: Folder, path: str, session: StoredSession) -> FileRead:
+    place = session_path(path, session.id)
+    stamp = hashlib.sha256(session.state.encode("utf-8", "backslashreplace")).hexdigest()
+    if folder.is_unchanged(place, stamp):
+        return FileRead(place, "session", None, is_skipped=True)
+    counts = ProblemCounts(place)
+    record = session.read(counts)
+    changed_ns = int(session.changed_at.timestamp() * 1e9) if session.changed_at else 0
+    info = FileInfo(0, changed_ns, stamp, stamp)
+    return FileRead(place, "session", info, [record] if record else [], counts.problems())
