@@ -10,11 +10,9 @@ from typing import Any
 from memoryhub.lib.layouts.entries import INVALID_TIME, MAX_ID_LENGTH
 from memoryhub.lib.layouts.jsonl import placeholder, without_binary
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
-from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, SummaryRecord, ToolCall
+from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, SummaryRecord
 from memoryhub.lib.layouts.times import read_epoch, read_time
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
-
-MAX_OWN_ID = MAX_ID_LENGTH - 100  # the ids of entries add a suffix
 
 
 class EntryList:
@@ -98,13 +96,6 @@ def part_text(part: Any) -> str:
 
 def text_of(content: Any) -> str:
     return "\n".join(text for part in parts_of(content) if (text := part_text(part)))
-
-
-def tool_call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
-    """Return a call in the OpenAI shape. ``arguments``: JSON text or a value."""
-    arguments = without_binary(arguments)
-    text = arguments if isinstance(arguments, str) else json_text({} if arguments is None else arguments)
-    return {"id": short_text(call_id), "type": "function", "function": {"name": short_text(name), "arguments": text}}
 
 
 def short_text(value: Any, limit: int = MAX_ID_LENGTH) -> str:

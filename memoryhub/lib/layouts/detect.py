@@ -14,6 +14,7 @@ from memoryhub.lib.layouts import (
     hub_folder,
     memory_bank,
     openclaw,
+    opencode,
     server_memory,
 )
 from memoryhub.lib.layouts.grid_sessions import session_files
@@ -27,6 +28,7 @@ SUPPORTED_FILES = (
     "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub), "
     "projects/*/*.jsonl (Claude Code), "
     "agents/*/sessions or openclaw-agent.sqlite, or AGENTS.md with SOUL.md and IDENTITY.md (OpenClaw), "
+    "opencode.db or storage/session/ (OpenCode), "
     "tmp/*/chats (Gemini CLI), memory.jsonl (server-memory), memory-bank/ or tasks/ (Cline and Roo Code), notes "
     "with a permalink (basic-memory)"
 )
@@ -45,6 +47,7 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
         ("claude-code", lambda: claude_code.find(folder)),
         ("agterm", lambda: _agterm(folder, only, is_certain=layout == "agterm")),
         ("openclaw", lambda: openclaw.find(folder)),
+        ("opencode", lambda: opencode.find(folder)),
         ("grid", lambda: _grid(folder, is_certain=layout == "grid")),
         ("grip", lambda: _grip(folder, is_certain=layout == "grip")),
         ("nanobot", lambda: _nanobot(folder, is_certain=layout == "nanobot")),

@@ -18,6 +18,7 @@ from memoryhub.lib.layouts import (
     memory_bank,
     nanobot,
     openclaw,
+    opencode,
     server_memory,
 )
 from memoryhub.lib.layouts.nanobot import join_path
@@ -33,6 +34,7 @@ READERS = {
     "hub": hub_folder.read,
     "claude-code": claude_code.read,
     "openclaw": openclaw.read,
+    "opencode": opencode.read,
     "gemini-cli": gemini_cli.read,
     "server-memory": server_memory.read,
     "basic-memory": basic_memory.read,
