@@ -11,7 +11,7 @@ from memoryhub.lib.layouts.documents import empty_file, unreadable_file
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.openclaw_events import Event, read_events
-from memoryhub.lib.layouts.openclaw_store import NODE, WINDOW, session_record
+from memoryhub.lib.layouts.openclaw_store import NODE, WINDOW, session_records
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import FileRead, Problem
 from memoryhub.lib.layouts.zstd import NoZstd, decompress
@@ -85,8 +85,8 @@ def _read_file(
     if not events and not problems and not counts.problems():
         return empty_file(path, "session", info)
     transcript = read_events(window["session_id"], events, counts, zone)
-    record = session_record(transcript, window, node)
-    return FileRead(path, "session", info, [record] if record else [], problems + counts.problems(), note=note)
+    records = session_records(transcript, window, node)
+    return FileRead(path, "session", info, [*records], problems + counts.problems(), note=note)
 
 
 def _events(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from typing import Any
@@ -13,7 +12,7 @@ from memoryhub.lib.layouts.agent_entries import decoded, short_text
 from memoryhub.lib.layouts.jsonl import title_of
 from memoryhub.lib.layouts.openclaw_events import Event, Transcript, read_events
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
-from memoryhub.lib.layouts.records import EntryRecord, Problem, SessionRecord
+from memoryhub.lib.layouts.records import Problem, SessionRecord
 from memoryhub.lib.layouts.store_files import StoredSession
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.layouts.zstd import NoZstd, decompress
@@ -66,16 +65,18 @@ def sessions(store: Store, path: str, problems: list[Problem], zone: tzinfo) -> 
     windows = [row for row in store.rows("session_windows", WINDOW) if isinstance(row["session_id"], str)]
     listed = {row["session_id"] for row in windows}
     windows += [_window(name) for name in states if isinstance(name, str) and name not in listed]
+    epochs: Counter[Any] = Counter()
     for window in in_order(windows):
-        name = window["session_id"]
+        name, key = window["session_id"], window["session_key"]
         if name in states:
-            node = nodes.get(window["session_key"], dict.fromkeys(NODE))
+            node = nodes.get(key, dict.fromkeys(NODE))
             yield StoredSession(
                 name,
                 f"{states[name]}/{branches.get(name)}/{window}/{node}",
-                partial(_record, store, window, node, zone),
+                partial(_records, store, window, node, epochs[key], zone),
                 read_epoch(window["updated_at"])[0],
             )
+            epochs[key] += 1
 
 
 def _window(session_id: str) -> Row:
@@ -103,7 +104,9 @@ def read_number(value: Any) -> float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-def _record(store: Store, window: Row, node: Row, zone: tzinfo, counts: ProblemCounts) -> SessionRecord | None:
+def _records(
+    store: Store, window: Row, node: Row, epoch: int, zone: tzinfo, counts: ProblemCounts
+) -> list[SessionRecord]:
     name = window["session_id"]
     active = {
         row["event_seq"]
@@ -114,7 +117,7 @@ def _record(store: Store, window: Row, node: Row, zone: tzinfo, counts: ProblemC
         for row in store.rows("transcript_events", EVENT, where={"session_id": name}, order="seq")
         if isinstance(value := _event(row, counts), dict) and isinstance(row["seq"], int)
     ]
-    return session_record(read_events(name, events, counts, zone), window, node)
+    return session_records(read_events(name, events, counts, zone), window, node, epoch)
 
 
 def _event(row: Row, counts: ProblemCounts) -> Any:
@@ -137,15 +140,18 @@ def _event(row: Row, counts: ProblemCounts) -> Any:
     return value
 
 
-def session_record(transcript: Transcript, window: Row, node: Row) -> SessionRecord | None:
-    """Return a window of a conversation as a session; None if nothing was said in it."""
+def session_records(transcript: Transcript, window: Row, node: Row, epoch: int = 0) -> list[SessionRecord]:
+    """Return a window of a conversation as a session, and again for each reset in it; none if nothing was said.
+
+    ``epoch``: the number of windows before it.
+    """
     name = str(window["session_id"])
     key = window["session_key"] if isinstance(window["session_key"], str) else f"session:{name}"
-    entries = [entry for part in transcript.parts for entry in part.entries]
-    if not entries:
-        return None
+    said = (
+        entry for part in transcript.parts for entry in part.entries if entry.role == "user" and not entry.is_injected
+    )
     given = node["label"] or node["display_name"] or window["display_name"] or transcript.name
-    said = next((entry.content for entry in entries if entry.role == "user" and entry.kind == "message"), "")
+    title = title_of(short_text(given or next((entry.content for entry in said), ""), 1000))
     kept = {
         key: value for key, value in window.items() if value is not None and key not in ("session_key", "updated_at")
     }
@@ -153,24 +159,23 @@ def session_record(transcript: Transcript, window: Row, node: Row) -> SessionRec
         name: transcript.header[name] for name in ("version", "cwd", "parentSession") if name in transcript.header
     }
     parent = node["parent_session_key"] or node["spawned_by"] or window["parent_session_key"] or window["spawned_by"]
-    return SessionRecord(
-        key=key,
-        entries=_folded_at_resets(transcript),
-        summaries=[summary for part in transcript.parts for summary in part.summaries],
-        title=title_of(short_text(given or said, 1000)),
-        created_at=read_epoch(window["started_at"])[0] or read_epoch(window["created_at"])[0],
-        updated_at=read_epoch(window["updated_at"])[0],
-        is_by_id=True,
-        parent_key=parent if isinstance(parent, str) and parent != key else "",
-        forked_from=short_text(node["fork_source_session_key"]),
-        extra=kept,
-    )
-
-
-def _folded_at_resets(transcript: Transcript) -> list[EntryRecord]:
-    """Return all entries; those from before the last reset are no longer in the context."""
-    *earlier, last = transcript.parts
-    return [replace(entry, is_rewound=True) for part in earlier for entry in part.entries] + last.entries
+    parts = [part for part in transcript.parts if part.entries or part.summaries]
+    return [
+        SessionRecord(
+            key=key,
+            entries=part.entries,
+            summaries=part.summaries,
+            title=title,
+            created_at=read_epoch(window["started_at"])[0] or read_epoch(window["created_at"])[0],
+            updated_at=read_epoch(window["updated_at"])[0],
+            epoch=epoch + place,
+            is_by_id=True,
+            parent_key=parent if isinstance(parent, str) and parent != key else "",
+            forked_from=short_text(node["fork_source_session_key"]),
+            extra=kept,
+        )
+        for place, part in enumerate(parts)
+    ]
 
 
 def _store_problems(store: Store, path: str) -> Iterator[Problem]:

@@ -94,10 +94,10 @@ def _sessions(store: Store, project: str, zone: tzinfo) -> Iterator[StoredSessio
         if is_wanted and isinstance(name, str) and 0 < len(name) <= MAX_OWN_ID and name in messages:
             state = f"{row}/{messages[name]}/{parts.get(name)}"
             changed_at = read_epoch(row["time_updated"])[0]
-            yield StoredSession(name, state, partial(_record, store, row, zone), changed_at)
+            yield StoredSession(name, state, partial(_records, store, row, zone), changed_at)
 
 
-def _record(store: Store, row: Row, zone: tzinfo, counts: ProblemCounts) -> SessionRecord | None:
+def _records(store: Store, row: Row, zone: tzinfo, counts: ProblemCounts) -> list[SessionRecord]:
     name = row["id"]
     parts: defaultdict[Any, list[Part]] = defaultdict(list)
     for part in store.rows("part", ("id", "message_id", "data"), where={"session_id": name}, order="id"):
@@ -111,7 +111,8 @@ def _record(store: Store, row: Row, zone: tzinfo, counts: ProblemCounts) -> Sess
     if orphans := sum(map(len, parts.values())):
         counts.add("a part of a message that isn't there", "skipped", "rejected", count=orphans)
     given = dict(row) | {key: _value(row[key]) for key in ("revert", "metadata", "model") if row[key] is not None}
-    return session_record(given, messages, _parent_call(store, row), counts, zone)
+    record = session_record(given, messages, _parent_call(store, row), counts, zone)
+    return [record] if record else []
 
 
 def _object(row: Row, what: str, counts: ProblemCounts) -> dict[str, Any] | None:

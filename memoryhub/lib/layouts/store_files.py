@@ -21,14 +21,14 @@ from memoryhub.lib.validation import clean_text, visible_line
 
 @dataclass(frozen=True)
 class StoredSession:
-    """A session of a store. ``state``: a text that changes with the session. ``read`` adds problems to its argument.
+    """A session of a store. ``state``: a text that changes with the session.
 
-    ``read`` returns None for a session without messages.
+    ``read`` returns its records, none if it has no messages, and adds problems to its argument.
     """
 
     id: str
     state: str
-    read: Callable[[ProblemCounts], SessionRecord | None]
+    read: Callable[[ProblemCounts], list[SessionRecord]]
     changed_at: datetime | None = None
 
 
@@ -70,7 +70,7 @@ def _read_session(folder: Folder, path: str, session: StoredSession) -> FileRead
     if folder.is_unchanged(place, stamp):
         return FileRead(place, "session", None, is_skipped=True)
     counts = ProblemCounts(place)
-    record = session.read(counts)
+    records = session.read(counts)
     changed_ns = int(session.changed_at.timestamp() * 1e9) if session.changed_at else 0
     info = FileInfo(0, changed_ns, stamp, stamp)
-    return FileRead(place, "session", info, [record] if record else [], counts.problems())
+    return FileRead(place, "session", info, [*records], counts.problems())

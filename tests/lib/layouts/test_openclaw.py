@@ -89,6 +89,7 @@ def test_windows_of_a_conversation_come_in_order_with_what_they_belong_to(tmp_pa
         ("Ana", "agent:main:boss", "agent:main:was")
     }
     assert all(item.is_by_id for item in found)
+    assert [item.epoch for item in found] == [0, 1]
 
 
 def test_newer_schemas_and_archives_are_noted(tmp_path):

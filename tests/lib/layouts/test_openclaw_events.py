@@ -62,6 +62,22 @@ def test_compaction_folds_what_is_before_the_first_kept_record(tmp_path):
     assert session.summaries[0].original_token_count == 9
 
 
+def test_reset_begins_a_new_epoch(tmp_path):
+    events = [
+        message("a", None, "user", "before"),
+        {"type": "reset", "id": "r", "parentId": "a", "firstKeptEntryId": "a"},
+        message("b", "r", "user", "after"),
+    ]
+    make_home(tmp_path, events)
+    records = read(tmp_path)[f"{STORE}#s1"].items
+
+    assert [(one.epoch, [entry.content for entry in one.entries]) for one in records] == [
+        (0, ["before"]),
+        (1, ["after"]),
+    ]
+    assert not any(entry.is_rewound for one in records for entry in one.entries)
+
+
 def test_calls_results_and_failures(tmp_path):
     call = {"type": "toolCall", "id": "call_1", "name": "exec", "arguments": {"command": "ls"}}
     image = {"type": "image", "data": "QUJD" * 100, "mimeType": "image/png"}
