@@ -11,6 +11,7 @@ meantime; SQLite then recovers the copy, as the program would. https://www.sqlit
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import sqlite3
@@ -23,6 +24,7 @@ from typing import Any
 
 from memoryhub.lib.safe_folder import FileInfo, Folder, Stream, UnreadableFile
 from memoryhub.lib.sqlite_schema import simplify_schema
+from memoryhub.lib.validation import clean_text
 
 MAX_STORE_BYTES = 2 * 2**30
 MAX_VALUE_BYTES = 64 * 2**20
@@ -47,12 +49,19 @@ class Store:
             self.version = int(connection.execute("PRAGMA user_version").fetchone()[0])
 
     def rows(
-        self, table: str, columns: tuple[str, ...], *, where: Mapping[str, Any] | None = None, order: str = ""
+        self,
+        table: str,
+        columns: tuple[str, ...],
+        *,
+        where: Mapping[str, Any] | None = None,
+        order: str = "",
+        blobs: tuple[str, ...] = (),
     ) -> list[Row]:
         """Return the rows of a table as dictionaries, with None for columns that the table doesn't have.
 
-        ``where``: values that columns must equal. ``order``: columns, separated by commas. No rows if the table
-        or a column of ``where`` is missing. Raises UnreadableFile.
+        ``where``: values that columns must equal. ``order``: columns, separated by commas. Values are storable texts
+        and numbers, except for bytes in the columns ``blobs``. No rows if the table or a column of ``where`` is
+        missing. Raises UnreadableFile.
         """
         present = self.tables.get(table, ())
         where = where or {}
@@ -68,7 +77,11 @@ class Store:
         missing: Row = dict.fromkeys(columns)
         with _plain_errors(), _time_limit(self._connection):
             found = self._connection.execute(sql, tuple(where.values())).fetchall()
-        return [missing | dict(zip(selected, row, strict=False)) for row in found]
+        return [
+            missing
+            | {name: row[place] if name in blobs else _storable(row[place]) for place, name in enumerate(selected)}
+            for row in found
+        ]
 
     def state(
         self, table: str, group: str, columns: tuple[str, ...], *, texts: tuple[str, ...] = ()
@@ -227,6 +240,15 @@ def _tables(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[str, ..
     names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for name in names:
         yield name, tuple(row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})"))
+
+
+def _storable(value: Any) -> str | int | float | None:
+    """Return a value as both of the hub's databases can store it."""
+    if isinstance(value, bytes):
+        value = _text(value)
+    if isinstance(value, str):
+        return clean_text(value)
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _quoted(name: str) -> str:

@@ -11,6 +11,7 @@ from memoryhub.lib.layouts import (
     claude_code,
     gemini_cli,
     grid,
+    hermes,
     hub_folder,
     memory_bank,
     openclaw,
@@ -28,7 +29,7 @@ SUPPORTED_FILES = (
     "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub), "
     "projects/*/*.jsonl (Claude Code), "
     "agents/*/sessions or openclaw-agent.sqlite, or AGENTS.md with SOUL.md and IDENTITY.md (OpenClaw), "
-    "opencode.db or storage/session/ (OpenCode), "
+    "opencode.db or storage/session/ (OpenCode), state.db with memories/ or config.yaml (Hermes), "
     "tmp/*/chats (Gemini CLI), memory.jsonl (server-memory), memory-bank/ or tasks/ (Cline and Roo Code), notes "
     "with a permalink (basic-memory)"
 )
@@ -48,6 +49,7 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
         ("agterm", lambda: _agterm(folder, only, is_certain=layout == "agterm")),
         ("openclaw", lambda: openclaw.find(folder)),
         ("opencode", lambda: opencode.find(folder)),
+        ("hermes", lambda: hermes.find(folder)),
         ("grid", lambda: _grid(folder, is_certain=layout == "grid")),
         ("grip", lambda: _grip(folder, is_certain=layout == "grip")),
         ("nanobot", lambda: _nanobot(folder, is_certain=layout == "nanobot")),

@@ -114,7 +114,9 @@ def _records(
     }
     events = [
         Event(row["seq"], value, row["seq"] in active if active else None)
-        for row in store.rows("transcript_events", EVENT, where={"session_id": name}, order="seq")
+        for row in store.rows(
+            "transcript_events", EVENT, where={"session_id": name}, order="seq", blobs=("event_zstd",)
+        )
         if isinstance(value := _event(row, counts), dict) and isinstance(row["seq"], int)
     ]
     return session_records(read_events(name, events, counts, zone), window, node, epoch)

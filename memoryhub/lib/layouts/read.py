@@ -13,6 +13,7 @@ from memoryhub.lib.layouts import (
     gemini_cli,
     grid,
     grip,
+    hermes,
     hub,
     hub_folder,
     memory_bank,
@@ -35,6 +36,7 @@ READERS = {
     "claude-code": claude_code.read,
     "openclaw": openclaw.read,
     "opencode": opencode.read,
+    "hermes": hermes.read,
     "gemini-cli": gemini_cli.read,
     "server-memory": server_memory.read,
     "basic-memory": basic_memory.read,
@@ -49,6 +51,7 @@ OWN_FOLDERS = {
     "grip": ("sessions", "memory", "state"),
     "grid": ("sessions",),
     "openclaw": ("memory",),
+    "hermes": ("memories", "sessions"),
 }
 UNREAD = "is not a file that MemoryHub reads"
 WHOLE_FOLDERS = ("grid", "agterm", "hub")  # layouts whose folder holds nothing else
@@ -105,7 +108,12 @@ def _is_known(folder: Folder, path: str, layout: str) -> bool:
     is_read_with_log = layout == "grip" and grip.ARCHIVE.fullmatch(name) is not None
     is_hidden = any(part.startswith(".") for part in (*parents, name))
     return (
-        is_part or is_read_with_log or is_hidden or path == hub.MANIFEST or name in DERIVED or name.endswith(".tmp")
+        is_part
+        or is_read_with_log
+        or is_hidden
+        or path == hub.MANIFEST
+        or name in DERIVED
+        or name.endswith((".tmp", ".lock"))
     )
 
 
