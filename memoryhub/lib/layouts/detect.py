@@ -9,6 +9,7 @@ from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts import (
     basic_memory,
     claude_code,
+    codex,
     gemini_cli,
     grid,
     hermes,
@@ -27,7 +28,7 @@ from memoryhub.lib.validation import BadJSON, decode_json
 SUPPORTED_FILES = (
     "sessions/*.jsonl or memory/ (nanobot), sessions/*.json with memory/ (Grip), kv.json, semantic_graph.json or "
     "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub), "
-    "projects/*/*.jsonl (Claude Code), "
+    "projects/*/*.jsonl (Claude Code), sessions/*/*/*/rollout-*.jsonl (Codex), "
     "agents/*/sessions or openclaw-agent.sqlite, or AGENTS.md with SOUL.md and IDENTITY.md (OpenClaw), "
     "opencode.db or storage/session/ (OpenCode), state.db with memories/ or config.yaml (Hermes), "
     "tmp/*/chats (Gemini CLI), memory.jsonl (server-memory), memory-bank/ or tasks/ (Cline and Roo Code), notes "
@@ -46,6 +47,7 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
     candidates: list[tuple[str, Callable[[], DetectedLayout | None]]] = [
         ("hub", lambda: hub_folder.find(folder)),
         ("claude-code", lambda: claude_code.find(folder)),
+        ("codex", lambda: codex.find(folder)),
         ("agterm", lambda: _agterm(folder, only, is_certain=layout == "agterm")),
         ("openclaw", lambda: openclaw.find(folder)),
         ("opencode", lambda: opencode.find(folder)),

@@ -10,6 +10,7 @@ from memoryhub.lib.layouts import (
     agterm,
     basic_memory,
     claude_code,
+    codex,
     gemini_cli,
     grid,
     grip,
@@ -26,6 +27,7 @@ from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
 
+NESTED_FOLDERS = {"codex": 4}  # depth of the memory folders, unless it is 1
 MEMORY_FOLDERS = ("sessions", "memory", "state", "documents", "workspace")
 READERS = {
     "nanobot": nanobot.read,
@@ -34,6 +36,7 @@ READERS = {
     "agterm": agterm.read,
     "hub": hub_folder.read,
     "claude-code": claude_code.read,
+    "codex": codex.read,
     "openclaw": openclaw.read,
     "opencode": opencode.read,
     "hermes": hermes.read,
@@ -124,7 +127,7 @@ def _skipped_paths(folder: Folder, detected: DetectedLayout) -> Iterator[Skipped
     for path in paths:
         if folder.exists(path) and not folder.is_folder(path):
             yield SkippedPath(path, folder.skip_reason(path))
-        for file in folder.files(path, depth=1):
+        for file in folder.files(path, depth=NESTED_FOLDERS.get(detected.layout, 1)):
             if isinstance(file, SkippedPath):
                 yield file
 

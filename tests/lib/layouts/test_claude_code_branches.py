@@ -23,6 +23,7 @@ from tests.lib.layouts.claude_records import (
     user,
     write,
 )
+from tests.lib.layouts.random_json import damaged_bytes, replaced
 
 
 def test_rewound_messages_are_kept_and_marked(tmp_path):
@@ -220,22 +221,6 @@ def test_an_appended_transcript_keeps_the_ids_and_hashes_of_its_entries(tmp_path
         assert found == grown[: len(found)]
 
 
-ODD = [None, 0, -1, 1.5, True, "", "x", "a" * 2000, [], {}, [None], {"a": {"b": []}}, "\ud800", 10**400, "u1", ["u1"]]
-
-
-def _replaced(value: Any, rng: random.Random) -> Any:
-    """Replace a random value inside a JSON value."""
-    if rng.random() < 0.15:
-        return rng.choice(ODD)
-    if isinstance(value, dict) and value:
-        name = rng.choice(list(value))
-        return {**value, name: _replaced(value[name], rng)}
-    if isinstance(value, list) and value:
-        place = rng.randrange(len(value))
-        return [*value[:place], _replaced(value[place], rng), *value[place + 1 :]]
-    return rng.choice(ODD)
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_damaged_transcripts_never_raise(tmp_path, seed):
     rng = random.Random(seed)
@@ -259,12 +244,9 @@ def test_damaged_transcripts_never_raise(tmp_path, seed):
         user("u2", "s1", "C", isSidechain=True, forkedFrom={"sessionId": OTHER, "messageUuid": "z"}),
         {"type": "summary", "summary": "T", "leafUuid": "u1"},
     ]
-    path = write(tmp_path, [_replaced(record, rng) for record in records for _ in range(2)])
+    path = write(tmp_path, [replaced(record, rng) for record in records for _ in range(2)])
     write(tmp_path, records, OTHER)
-    raw = bytearray(path.read_bytes())
-    for _ in range(rng.randrange(4)):
-        raw[rng.randrange(len(raw))] = rng.randrange(256)
-    path.write_bytes(raw[: rng.randrange(len(raw)) if rng.random() < 0.3 else len(raw)])
+    path.write_bytes(damaged_bytes(path.read_bytes(), rng))
 
     files = read(tmp_path)
 
