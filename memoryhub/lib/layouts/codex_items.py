@@ -170,7 +170,8 @@ def _entry(
 
 def reasoning_texts(item: dict[str, Any]) -> list[str]:
     """Return the readable parts of reasoning; the encrypted ones are left out."""
-    parts = [part for name in ("summary", "content") for part in (item.get(name) or []) if isinstance(part, dict)]
+    lists = [item.get(name) for name in ("summary", "content")]
+    parts = [part for parts in lists if isinstance(parts, list) for part in parts if isinstance(part, dict)]
     return [part["text"] for part in parts if isinstance(part.get("text"), str) and part["text"]]
 
 

@@ -185,6 +185,13 @@ def test_reasoning_belongs_to_the_next_answer_and_is_never_content(tmp_path):
     assert "gAAAA" not in repr(found)
 
 
+@pytest.mark.parametrize("odd", [5, True, "text", {"text": "x"}, [None, {"text": 5}]])
+def test_reasoning_of_an_unknown_shape_is_skipped(tmp_path, odd):
+    found = session(tmp_path, [meta(), item("reasoning", summary=odd, content=odd), said("assistant", "Hi")])
+
+    assert "reasoning" not in found.entries[0].extra
+
+
 def test_turns_that_were_rolled_back_are_marked(tmp_path):
     found = session(
         tmp_path,
