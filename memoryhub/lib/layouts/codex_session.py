@@ -67,7 +67,7 @@ class Rollout:
         self._zone = zone
         self._open: list[int] = [*base._open] if base else []  # indexes of entries in the context
         self._reasoning: list[str] = []
-        self._chain = base._chain if base else ""
+        self._chain: str = base._chain if base else ""
         self._ids: dict[str, str] = {**base._ids} if base else {}  # id of an item: its hash
         self._events: list[tuple[dict[str, Any], ItemTime]] | None = []  # None: the file has items
         self._token_usage: Any = None
@@ -210,7 +210,7 @@ class Rollout:
         self.summaries.append(SummaryRecord(name, text, ids, created_at=time.moment))
 
     def _is_kept(self, entry: EntryRecord, kept: Iterable[str]) -> bool:
-        return entry.source_id in kept or (entry.role == "user" and self._ids.get(entry.source_id) in kept)
+        return entry.source_id in kept or (entry.role == "user" and self._ids.get(entry.source_id, "") in kept)
 
     def finish(self) -> None:
         """Use the events of a file without items, and attach reasoning that no answer followed."""
