@@ -154,6 +154,20 @@ def test_the_home_page_of_an_empty_hub_explains_the_first_steps(operator, own_ho
     assert "Nothing needs attention" not in page
 
 
+def test_the_empty_home_page_says_what_to_do_first(operator, stranger_client):
+    page = operator.get("/").content.decode()
+    assert "Welcome to MemoryHub" in page
+    assert page.index("First, bring in an agent") < page.index("Then</h2>") < page.index("Connect a model")
+    assert page.count("button primary") == 1
+    assert "Welcome" not in stranger_client.get("/").content.decode()
+
+    operator.post("/demo/")
+
+    page = operator.get("/").content.decode()
+    assert "The demo is being created" in page
+    assert 'action="/demo/"' not in page
+
+
 def test_a_connected_model_is_named_on_the_empty_home_page(operator, settings):
     settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "https://models.example/v1", "small"
 

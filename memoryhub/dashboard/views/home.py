@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, InterfaceError, connection
@@ -15,7 +17,7 @@ from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
 from memoryhub.inbox.scope import role_scope
 from memoryhub.integrity.file_check import known_damage
-from memoryhub.jobs.queue import request_job
+from memoryhub.jobs.queue import LIVE, request_job
 from memoryhub.lib.database_faults import DAMAGED, UNAVAILABLE, fault_of
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
@@ -37,17 +39,28 @@ def home(request: HttpRequest) -> HttpResponse:
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
     parts, figures = count_parts(shown), health_of(page.rows, now=now)
     may_import = is_hub_operator(request.user)
+    is_first_run = may_import and not page.rows and not request.GET
     context = {
         "page": page,
         "rows": [(workspace, figures[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
         "columns": shown_columns(figures.values()),
         "may_import": may_import,
+        "is_first_run": is_first_run,
     }
-    if may_import and not page.rows:
-        hub = hub_settings()
-        context |= {"found_folders": found_folders(), "model": hub_model(hub), "embeddings": hub_embeddings(hub)}
+    if is_first_run:
+        context |= _first_steps()
     context |= attention_context(attention_items(role_scope(request.user), now=now), request.GET)
     return render_page(request, "dashboard/home.html", context, fragment="desk")
+
+
+def _first_steps() -> dict[str, Any]:
+    hub = hub_settings()
+    return {
+        "found_folders": found_folders(),
+        "demo_job": Job.objects.filter(kind=Job.Kind.DEMO, status__in=LIVE).first(),
+        "model": hub_model(hub),
+        "embeddings": hub_embeddings(hub),
+    }
 
 
 @login_not_required
@@ -68,5 +81,5 @@ def health(_request: HttpRequest) -> JsonResponse:
 def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
     request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=this_home())
-    messages.success(request, gettext("The demo is being created. Its four workspaces appear here within a minute."))
+    messages.success(request, gettext("Its four workspaces appear here within a minute."))
     return redirect("home")
