@@ -139,7 +139,7 @@ class TimeChart:
 
 @dataclass(frozen=True, slots=True)
 class ChartLinks:
-    """Where a chart leads. ``open``: the rows of some days, with the placeholders FROM, TO and AFTER (the day after).
+    """Where a chart leads. ``open``: the rows of some days, with FROM, TO, AFTER (the day after) or MONTH.
 
     ``range``: the page that takes ``from`` and ``to``; ``csv``: the figures.
     """
@@ -163,7 +163,7 @@ def time_chart(
 
     SUM draws stacked bars. LAST and MEAN draw lines; LAST carries a value forward until the next one. ``between``
     limits the days and is the range shown; events outside it are left out. ``unit``: "", "$" or "s". ``least``: the
-    smallest unit, day or week.
+    smallest unit: day, week or month.
     """
     values = [_within(one.values, between, how) for one in series]
     days = [day for one in values for day in one]

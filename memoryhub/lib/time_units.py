@@ -44,7 +44,7 @@ UNIT_TEXTS = {
 
 def step_for(first: date, last: date, *, least: str = "day") -> tuple[str, int]:
     """Return the smallest unit from ``least`` on, and how many a column covers, for at most MAX_COLUMNS columns."""
-    for unit, size in STEPS if least == "day" else STEPS[1:]:
+    for unit, size in STEPS[[name for name, _ in STEPS].index(least) :]:
         if bucket(last, unit, size) - bucket(first, unit, size) < MAX_COLUMNS:
             return unit, size
     raise AssertionError("9999 years fit into the last step")

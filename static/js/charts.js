@@ -5,7 +5,7 @@
 (() => {
   const dayAfter = (day) => new Date(Date.parse(day) + 864e5).toISOString().slice(0, 10);
   const address = (template, from, to) =>
-    template.replace("FROM", from).replace("AFTER", dayAfter(to)).replace("TO", to);
+    template.replace("MONTH", from.slice(0, 7)).replace("FROM", from).replace("AFTER", dayAfter(to)).replace("TO", to);
 
   const enhance = (figure) => {
     if (figure.dataset.chart === "ready") return;

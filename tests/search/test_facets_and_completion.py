@@ -1,9 +1,20 @@
 """Counts, facets and completion on the search page."""
 
+from datetime import date
+from unittest.mock import Mock
+from urllib.parse import unquote
+
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from memoryhub.lib.search.matching import SearchTooSlow
+from memoryhub.lib.search.query import parse
+from memoryhub.search import Scope
+from memoryhub.search.months import count_by_month
 from sessions_app.models import Session, Workspace
+from tests.hub import NOW
 from tests.knowledge.test_pages import count_queries
 from tests.search.test_pages import fill, page
 from tests.searches import say
@@ -118,3 +129,46 @@ def test_a_chosen_completion_replaces_the_typed_text(workspace, viewer_client):
 
 def test_nothing_is_offered_inside_a_phrase(workspace, viewer_client):
     assert page(viewer_client, workspace, "complete-search", q='"session', cursor="nonsense").strip() == ""
+
+
+def _months(client, place, **query):
+    found = client.get(f"/w/{place.slug}/search/", query).context["months"]
+    return found and (found["chart"].columns, found["chart"].values, unquote(found["links"].open))
+
+
+def test_a_histogram_shows_matches_by_month_and_narrows_to_one(workspace, viewer_client):
+    for month, count in ((1, 2), (2, 1), (5, 1)):
+        for number in range(count):
+            say(workspace, "heron", key=f"slack:{month}-{number}", timestamp=f"2026-{month:02}-09T10:00:00Z")
+
+    columns, values, target = _months(viewer_client, workspace, q="heron kind:entry")
+    assert [(column.first.month, value[0]) for column, value in zip(columns, values, strict=True)] == [
+        (1, 2),
+        (2, 1),
+        (5, 1),
+    ]
+    assert target == "/w/atlas/search/?q=on:MONTH+heron+kind:entry"
+
+    columns, values, target = _months(viewer_client, workspace, q="on:2026-02 heron kind:entry")
+    assert values == ((0, 2), (1, 0), (0, 1))
+    assert target == "/w/atlas/search/?q=on:MONTH+heron+kind:entry"
+    for query in ({"part": "1"}, {"q": "absent"}):
+        assert _months(viewer_client, workspace, **{"q": "heron", **query}) is None
+
+
+def test_matches_by_month_take_one_query(workspace):
+    fill(workspace, count=2)
+    scope, query = Scope((workspace.pk,), own_sessions=True), parse("heron", now=NOW)
+
+    with CaptureQueriesContext(connection) as queries:
+        months = count_by_month(scope, query, kinds=("entry", "knowledge"))
+
+    assert months == {date(2026, 4, 1): 4}
+    assert sum("SELECT" in one["sql"] for one in queries) == 1
+
+
+def test_months_that_take_too_long_are_left_out(workspace, viewer_client, monkeypatch):
+    fill(workspace)
+    monkeypatch.setattr("memoryhub.search.months.time_limit", Mock(side_effect=SearchTooSlow("slow")))
+
+    assert _months(viewer_client, workspace, q="heron") is None

@@ -22,12 +22,14 @@ from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe, with_filter
+from memoryhub.lib.time_charts import ChartLinks
 from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import SearchResults, find
 from memoryhub.search import grip as grip_search
 from memoryhub.search.completion import offers
 from memoryhub.search.grouping import count_messages
 from memoryhub.search.listing import Cursor, ResultCounts, count_matches, facets, newest, session_titles
+from memoryhub.search.months import histogram
 from memoryhub.search.ranking import MOST
 from memoryhub.search.saved import recent_searches, searches_for
 from memoryhub.search.views.access_records import log_search_results
@@ -158,7 +160,17 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
         "cursor": cursor,
         "selection": refused_selection(request),
         "other": _other_ways(place, asked),
+        "months": None if asked.is_part or cursor or not results.rows else _months(place, asked, query),
     } | figures
+
+
+def _months(place: Place, asked: SearchParams, query: Query) -> dict[str, Any] | None:
+    """Return the histogram of matches by month, or None if there is nothing to choose."""
+    found = histogram(place.scope, query, asked.q, kinds=asked.kinds)
+    if found is None:
+        return None
+    chart, text = found
+    return {"chart": chart, "links": ChartLinks(open=asked.but(place.url("search"), q=text))}
 
 
 def results_of(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
