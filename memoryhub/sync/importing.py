@@ -50,12 +50,14 @@ from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.archives import extract_archive
 from memoryhub.sync.check_ahead import new_texts
+from memoryhub.sync.fork_order import originals_first
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import By, record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.model_choice import embedding_settings_for
-from sessions_app.services.sources import find_source, mark_missing, path_hash, record_source
+from sessions_app.services.session_links import link_sessions
+from sessions_app.services.sources import find_source, mark_missing, path_hash, record_sessions, record_source
 from sessions_app.services.workspaces import free_slug
 
 Progress = Callable[[int, int, str], None]  # files done, number of files, current file
@@ -115,7 +117,7 @@ def import_workspace(
         zone = ZoneInfo(settings.TIME_ZONE)
         done = 0
         try:
-            for read in read_folder(folder, found, zone=zone, only=only):
+            for read in originals_first(workspace, read_folder(folder, found, zone=zone, only=only)):
                 done += not read.is_foreign
                 result.tally.include(import_source_file(workspace, read, by.at, dry_run=dry_run))
                 progress(done, max(file_count, done), read.path)
@@ -279,14 +281,9 @@ def _is_unchanged_since_write(workspace: Workspace, read: FileRead) -> bool:
 def _import_items(
     workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime, *, dry_run: bool
 ) -> SourceFile | None:
-    source = None
+    source = _import_sessions(workspace, read, tally, now, dry_run=dry_run)
     for item in read.items:
-        if isinstance(item, SessionRecord):
-            item_tally, source = import_conversation(
-                workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run
-            )
-            tally.include(item_tally)
-        elif isinstance(item, DocumentRecord):
+        if isinstance(item, DocumentRecord):
             modified_at = read.info.modified_at if read.info else None
             document_tally = import_document(
                 workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run, modified_at=modified_at
@@ -301,6 +298,24 @@ def _import_items(
             )
             tally.include(item_tally)
     tally.include(_import_rows(workspace, read, now, dry_run=dry_run))
+    return source
+
+
+def _import_sessions(
+    workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime, *, dry_run: bool
+) -> SourceFile | None:
+    records = sorted(
+        (item for item in read.items if isinstance(item, SessionRecord)), key=lambda item: bool(item.forked_from)
+    )
+    source, sessions = None, set()
+    for item in records:
+        counts, row = import_conversation(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run)
+        tally.include(counts)
+        if row and row.session_id:
+            source = row
+            sessions.add(row.session_id)
+    if source and any(item.is_by_id for item in records):
+        record_sessions(source, sessions, now)
     return source
 
 
@@ -329,6 +344,7 @@ def _finish(result: ImportResult, by: By) -> None:
             tally.problems += mark_missing(workspace, by.at)
         if not (+tally.added or +tally.updated):
             return
+        link_sessions(workspace)
         Workspace.objects.filter(pk=workspace.pk).update(updated_at=by.at)
         record(
             by,

@@ -29,10 +29,13 @@ from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.origins.inference import infer_origins
+from memoryhub.sync.fork_order import originals_first
 from memoryhub.sync.importing import import_lock, import_sentence, import_source_file, own_path, workspace_for
 from memoryhub.sync.write_back import FileWritten, import_copies, write_files
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.session_links import link_sessions
+from sessions_app.services.sources import mark_files_missing
 from sessions_app.services.syncing import Outcome, record_failure, record_success
 
 LOCK_TIMEOUT_SECONDS = 20.0  # for an import of the same folder
@@ -120,7 +123,7 @@ def _import_files(folder: Folder, result: SyncResult, by: By, *, full: bool) -> 
     if not full:
         folder.skip_unchanged({path: row.stamp for path, row in rows.items() if _may_skip(row)})
     seen: set[str] = set()
-    for read in read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE)):
+    for read in originals_first(workspace, read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE))):
         seen.add(read.path)
         row = rows.get(read.path)
         if read.is_skipped or (read.info is None and _is_recorded(row, read)):
@@ -131,7 +134,7 @@ def _import_files(folder: Folder, result: SyncResult, by: By, *, full: bool) -> 
             continue
         _import_file(result, read, by.at)
     folder.skip_unchanged({})
-    _mark_missing(workspace, [row for path, row in rows.items() if path not in seen], result.tally)
+    _mark_missing(workspace, [row for path, row in rows.items() if path not in seen], result.tally, by.at)
     _record_imported(result, by)
 
 
@@ -178,12 +181,12 @@ def _hold_emptied(workspace: Workspace, read: FileRead, tally: ImportCounts, now
         hold_emptied(document, now)
 
 
-def _mark_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: ImportCounts) -> None:
-    new = [row for row in missing if row.status != SourceFile.Status.MISSING]
+def _mark_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: ImportCounts, now: datetime) -> None:
+    new = [row.pk for row in missing if row.status != SourceFile.Status.MISSING]
     if new:
-        gone = SourceFile.objects.filter(workspace=workspace, pk__in=[row.pk for row in new])
-        gone.update(status=SourceFile.Status.MISSING, stamp="")
-        tally.problems += [Problem(row.path, None, GONE.what, GONE.action, GONE.outcome) for row in new]
+        gone = SourceFile.objects.filter(workspace=workspace, pk__in=new)
+        tally.problems += mark_files_missing(gone, GONE, now)
+        gone.update(stamp="")
 
 
 def _record_imported(result: SyncResult, by: By) -> None:
@@ -191,6 +194,7 @@ def _record_imported(result: SyncResult, by: By) -> None:
     if not (+tally.added or +tally.updated):
         return
     with transaction.atomic():
+        link_sessions(workspace)
         Workspace.objects.filter(pk=workspace.pk).update(updated_at=by.at)
         record(
             by,

@@ -170,5 +170,7 @@ def _entry(
         source_fields=record.source_fields,
         extra=record.extra,
         summary=summary,
+        is_injected=record.is_injected,
+        is_rewound=record.is_rewound,
         recorded_at=now,
     )

@@ -39,6 +39,9 @@ def session_record(session: Session, *, epoch: int | None = None, is_streamed: b
         is_visible_to_agent=session.is_visible_to_agent,
         note=session.note,
         epoch=epoch,
+        parent_key=session.extra.get("parent_key", ""),
+        parent_call_id=session.parent_call_id,
+        forked_from=session.extra.get("forked_from", ""),
         extra=session.extra,
     )
 
@@ -64,6 +67,8 @@ def _entry(entry: Entry, names: dict[int, str]) -> EntryRecord:
         token_count=entry.token_count,
         source_id=entry.source_id,
         summary_source_id=names.get(entry.summary_id or 0, ""),
+        is_injected=entry.is_injected,
+        is_rewound=entry.is_rewound,
         extra=entry.extra,
         source_fields=entry.source_fields,
     )

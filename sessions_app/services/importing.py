@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from memoryhub.lib.import_counts import ImportCounts
-from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, Problem, SessionRecord, SummaryRecord
+from memoryhub.lib.layouts.records import Problem, SessionRecord
 from memoryhub.lib.text.list_alignment import Alignment, align
-from memoryhub.lib.tokens import count_tokens
 from memoryhub.lib.validation import is_visible_line
 from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.entries import BATCH_ROWS, hashes_in_order, lock_session, write_entries
-from sessions_app.services.file_values import merged_values, remember_values
+from sessions_app.services.file_values import remember_values
+from sessions_app.services.imported_sessions import (
+    SessionPlan,
+    add_summaries,
+    measure_summaries,
+    save_session,
+    session_values,
+)
+from sessions_app.services.importing_by_id import apply_by_id, count_by_id, plan_by_id
 from sessions_app.services.lifecycle import forgotten_key
 from sessions_app.services.sources import find_source
 from sessions_app.services.totals import recount_session
 
 NEW_EPOCH = ("restarted", "rewritten")
-
-
-@dataclass(frozen=True)
-class SessionPlan:
-    """What importing a record will do: entries from ``alignment.append_from`` on are appended to ``epoch``."""
-
-    session: Session | None
-    epoch: int
-    alignment: Alignment
-    first_position: int
-    is_current: bool
-    opens_epoch: bool = False
-    is_named: bool = False  # stated by the source: nothing to report
-    alike: int = 0  # leading entries that equal an epoch's before the file diverges
 
 
 def import_conversation(
@@ -47,8 +38,9 @@ def import_conversation(
     """Import one file's conversation in one transaction. Idempotent.
 
     The file is compared with the epoch that it belongs to: a longer file appends, a pruned one is aligned by its
-    overlap, a restarted one opens a new epoch; none deletes anything. Returns the counts and the source file's row,
-    which the caller completes and saves.
+    overlap, a restarted one opens a new epoch; none deletes anything. Records with ids of their own are found by them
+    instead (see ``importing_by_id``). Returns the counts and the source file's row, which the caller completes and
+    saves.
     """
     if not record.key or len(record.key) > KEY_LENGTH:
         problem = f"the session key is {'empty' if not record.key else f'longer than {KEY_LENGTH} characters'}"
@@ -59,13 +51,15 @@ def import_conversation(
     keys = [record.key, forgotten_key(workspace, record.key)]
     if tombstone := DeletedSession.objects.filter(workspace_id=workspace.pk, key__in=keys).first():
         return ImportCounts(problems=[_deleted(tombstone, path)]), None
+    if record.is_by_id:
+        return _import_by_id(workspace, record, path, now, dry_run=dry_run)
     if dry_run:
         return _tally(plan_session(workspace, record, find_source(workspace, path)), record, path), None
     with transaction.atomic():
         source = find_source(workspace, path)
         plan = plan_session(workspace, record, source, lock=True)
         tally = _tally(plan, record, path)
-        values = _values(record, plan, source, tally, path)
+        values = session_values(record, plan, source, tally, path)
         session = apply_session(workspace, record, plan, tally, now, values)
         recount_needed = tally.added["entries"] or tally.added["summaries"] or tally.updated["sessions"]
         if recount_needed or plan.session is None:
@@ -75,6 +69,26 @@ def import_conversation(
             remember_values(source, record)
         source.session, source.epoch = session, plan.epoch
     return tally, source
+
+
+def _import_by_id(
+    workspace: Workspace, record: SessionRecord, path: str, now: datetime, *, dry_run: bool
+) -> tuple[ImportCounts, SourceFile | None]:
+    if dry_run:
+        return count_by_id(plan_by_id(workspace, record), record), None
+    with transaction.atomic():
+        source = find_source(workspace, path)
+        plan = plan_by_id(workspace, record, lock=True)
+        counts = count_by_id(plan, record)
+        values = session_values(record, plan.session, source, counts, path)
+        session = apply_by_id(workspace, record, plan, counts, now, values)
+        if +counts.added or +counts.updated:
+            recount_session(session)
+        source = source or SourceFile(workspace=workspace, path=path)
+        if plan.session.is_current:
+            remember_values(source, record)
+        source.session, source.epoch = session, plan.session.epoch
+    return counts, source
 
 
 def _deleted(tombstone: DeletedSession, path: str) -> Problem:
@@ -168,19 +182,6 @@ def _messages(session: Session | None) -> str:
     return f"{session.entry_count} messages" if session else "messages"
 
 
-def _values(
-    record: SessionRecord, plan: SessionPlan, source: SourceFile | None, tally: ImportCounts, path: str
-) -> dict[str, str]:
-    """Return the values in which the file doesn't simply win."""
-    if plan.session is None or not plan.is_current:
-        return {}
-    values, problems = merged_values(plan.session, record, source, path)
-    if plan.opens_epoch:
-        return {"title": values["title"]}
-    tally.problems += problems
-    return values
-
-
 def apply_session(
     workspace: Workspace,
     record: SessionRecord,
@@ -190,8 +191,8 @@ def apply_session(
     values: Mapping[str, str],
 ) -> Session:
     """Apply a plan, inside a transaction. Raises IntegrityError if another import was faster."""
-    session, is_changed = _open(workspace, record, plan, now, values)
-    summaries = _take_summaries(session, record, plan.epoch, tally, now)
+    session, is_changed = save_session(workspace, record, plan, now, values)
+    summaries = add_summaries(session, record, plan.epoch, tally, now)
     written = write_entries(
         session,
         record.entries[plan.alignment.append_from :],
@@ -201,7 +202,7 @@ def apply_session(
         summaries=summaries,
     )
     is_changed |= bool(_link_kept_entries(session, record, plan, summaries))
-    _measure_summaries(summaries.values())
+    measure_summaries(summaries.values())
     session.entry_count += len(written)
     if plan.is_current:
         session.next_position = plan.first_position + len(written)
@@ -211,54 +212,6 @@ def apply_session(
         tally.updated["sessions"] += is_changed
         tally.unchanged["sessions"] += not is_changed
     return session
-
-
-def _open(
-    workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: datetime, own: Mapping[str, str]
-) -> tuple[Session, bool]:
-    """Create the session or update its fields; return whether they changed."""
-    times = [entry.occurred_at for entry in record.entries if entry.occurred_at]
-    updated_at = record.updated_at or max(times, default=None)
-    values: dict[str, Any] = {
-        "title": record.title,
-        "summary_text": record.summary_text,
-        "is_visible_to_agent": record.is_visible_to_agent,
-        "note": record.note,
-        "extra": _placed(record.extra, plan.alignment.offset),
-        "updated_at": updated_at,
-        **own,
-    }
-    if plan.session is None:
-        values |= {
-            "updated_at": updated_at or now,
-            "created_at": record.created_at or min(times, default=None) or updated_at or now,
-        }
-        channel, colon, _ = record.key.partition(":")
-        return Session.objects.create(
-            workspace=workspace, key=record.key, channel=channel if colon else "", epoch=plan.epoch, **values
-        ), False
-    session = plan.session
-    if not plan.is_current:
-        return session, False
-    if updated_at is None:
-        del values["updated_at"]
-    if plan.opens_epoch:
-        values |= {"epoch": plan.epoch, "last_consolidated": 0}
-    changed = [name for name, value in values.items() if getattr(session, name) != value]
-    for name in changed:
-        setattr(session, name, values[name])
-    if changed:
-        session.save(update_fields=changed)
-    return session, bool(changed)
-
-
-def _placed(extra: dict[str, Any], offset: int) -> dict[str, Any]:
-    """Return a file's extra fields, with the places of its unknown records counted from the epoch's first entry."""
-    kept = extra.get(UNKNOWN_RECORDS)
-    if not offset or not isinstance(kept, list):
-        return extra
-    pairs = [pair for pair in kept if isinstance(pair, list) and pair and type(pair[0]) is int]
-    return extra | {UNKNOWN_RECORDS: [[place + offset, *more] for place, *more in pairs]}
 
 
 def _move_pointer(session: Session, record: SessionRecord, plan: SessionPlan, now: datetime) -> bool:
@@ -287,47 +240,6 @@ def _move_pointer(session: Session, record: SessionRecord, plan: SessionPlan, no
     return True
 
 
-def _take_summaries(
-    session: Session, record: SessionRecord, epoch: int, tally: ImportCounts, now: datetime
-) -> dict[str, Summary]:
-    if not record.summaries:
-        return {}
-    kept = {summary.source_id: summary for summary in Summary.objects.filter(session=session, epoch=epoch)}
-    new = [_summary(session, item, epoch, now) for item in record.summaries if item.source_id not in kept]
-    Summary.objects.bulk_create(new)
-    tally.added["summaries"] += len(new)
-    tally.unchanged["summaries"] += len(record.summaries) - len(new)
-    known = kept | {summary.source_id: summary for summary in new}
-    for summary in new:
-        parent = known.get(str(summary.extra.get("parentId", "")))
-        if parent and parent != summary:
-            summary.parent = parent
-            summary.save(update_fields=["parent"])
-    return known
-
-
-def _summary(session: Session, item: SummaryRecord, epoch: int, now: datetime) -> Summary:
-    tokens = item.token_count if item.token_count is not None else count_tokens(item.content)
-    return Summary(
-        workspace_id=session.workspace_id,
-        session=session,
-        epoch=epoch,
-        content=item.content,
-        method=item.method or Summary.Method.IMPORTED,
-        model=item.model,
-        token_count=tokens,
-        original_token_count=item.original_token_count or 0,
-        entry_count=0,
-        first_position=0,
-        last_position=0,
-        starts_at=item.starts_at,
-        ends_at=item.ends_at,
-        source_id=item.source_id,
-        extra=item.extra | {"originalEntryIds": item.entry_source_ids},
-        created_at=item.created_at or now,
-    )
-
-
 def _link_kept_entries(
     session: Session, record: SessionRecord, plan: SessionPlan, summaries: Mapping[str, Summary]
 ) -> int:
@@ -342,21 +254,3 @@ def _link_kept_entries(
         for name, some in positions.items()
         for start in range(0, len(some), BATCH_ROWS)
     )
-
-
-def _measure_summaries(summaries: Collection[Summary]) -> None:
-    """Set a summary's range from its entries, or from the summaries that it merges."""
-    for summary in summaries:
-        positions = list(
-            Entry.objects.filter(summary=summary).order_by("position").values_list("position", "token_count")
-        )
-        if not positions or summary.entry_count == len(positions):
-            continue
-        summary.entry_count = len(positions)
-        summary.first_position, summary.last_position = positions[0][0], positions[-1][0]
-        summary.original_token_count = summary.original_token_count or sum(tokens for _, tokens in positions)
-        summary.save()
-    for parent in {summary.parent for summary in summaries if summary.parent}:
-        spans = [(child.first_position, child.last_position) for child in summaries if child.parent_id == parent.pk]
-        parent.first_position, parent.last_position = min(spans)[0], max(last for _, last in spans)
-        parent.save(update_fields=["first_position", "last_position"])

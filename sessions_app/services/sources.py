@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime
 
-from memoryhub.lib.layouts.records import FileRead, HistoryLog, Problem
-from sessions_app.models import ImportProblem, ImportReport, SourceFile, Workspace
+from django.db.models import QuerySet
 
+from memoryhub.lib.layouts.records import FileRead, HistoryLog, Problem
+from sessions_app.models import ImportProblem, ImportReport, Session, SourceFile, Workspace
+
+SESSIONS = "sessions"  # in SourceFile.extra: the keys of the sessions of a file whose records have ids
 HISTORY_EXTRA = "history_extra"  # in SourceFile.extra: what a history file has beside its entries
 Status = SourceFile.Status
 
@@ -54,14 +58,43 @@ def _status(read: FileRead, problems: Collection[Problem]) -> Status:
     return Status.PROBLEMS if outcomes - {"noted"} else Status.READ
 
 
+def record_sessions(source: SourceFile, sessions: Collection[int], now: datetime) -> None:
+    """Record which sessions a file contains, where records have ids; sessions that it lost are marked as missing.
+
+    The caller saves the row.
+    """
+    gone = set(source.extra.get(SESSIONS, [])) - set(sessions)
+    Session.objects.filter(pk__in=gone, missing_since=None).update(missing_since=now)
+    source.extra = source.extra | {SESSIONS: sorted(sessions)}
+    if len(sessions) > 1:
+        source.session, source.epoch = None, 0
+
+
 def mark_missing(workspace: Workspace, now: datetime) -> list[Problem]:
     """Mark files that the import at ``now`` didn't find as missing. Their rows are kept."""
     missing = SourceFile.objects.filter(workspace=workspace, last_seen_at__lt=now)
-    problems = [
-        Problem(row.path, None, "was here at an earlier import and is gone", "all that came from it is kept", "held")
-        for row in missing.order_by("path")
-    ]
-    missing.update(status=Status.MISSING)
+    gone = Problem("", None, "was here at an earlier import and is gone", "all that came from it is kept", "held")
+    return mark_files_missing(missing, gone, now)
+
+
+def mark_files_missing(missing: QuerySet[SourceFile], gone: Problem, now: datetime) -> list[Problem]:
+    """Mark files, and the sessions that no other file contains, as missing; return the problems to report.
+
+    Files of records with ids are reported once and together, since their programs delete old sessions on their own.
+    """
+    rows = list(missing.order_by("path"))
+    problems, deleted = [], 0
+    for row in rows:
+        if SESSIONS not in row.extra:
+            problems.append(replace(gone, file=row.path))
+        elif row.status != Status.MISSING:
+            deleted += 1
+            sessions = Session.objects.filter(pk__in=row.extra[SESSIONS], missing_since=None)
+            sessions.update(missing_since=now)
+    if deleted:
+        what = f"{deleted:,} {'session file was' if deleted == 1 else 'session files were'} deleted by the program"
+        problems.append(Problem("", None, what, "the sessions are kept", "noted"))
+    SourceFile.objects.filter(pk__in=[row.pk for row in rows]).update(status=Status.MISSING)
     return problems
 
 

@@ -45,12 +45,26 @@ from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, Unre
 from memoryhub.lib.validation import BadJSON, brief, decode_json
 
 R = TypeVar("R")
-PROGRAMS = ("nanobot", "grip", "grid", "agterm")
+PROGRAMS = (
+    "nanobot",
+    "grip",
+    "grid",
+    "agterm",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "openclaw",
+    "opencode",
+    "hermes",
+    "server-memory",
+    "basic-memory",
+    "memory-bank",
+)
 MAX_INT = 2**31 - 1
 MAX_EPOCHS = 100_000
 METHODS = ("llm", "heuristic", "imported")
 LENGTHS = {"role": ROLE_LENGTH, "model": 200, "provider": 100}
-SHORT = ("tool_call_id", "source_id", "summary_source_id")
+SHORT = ("tool_call_id", "source_id", "summary_source_id", "parent_key", "parent_call_id", "forked_from")
 _HASH = re.compile(r"[0-9a-f]{64}")
 CHOICES = {
     (EntryRecord, "kind"): get_args(EntryKind),

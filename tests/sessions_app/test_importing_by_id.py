@@ -1,0 +1,213 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from memoryhub.integrity import check_memory
+from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord, SummaryRecord
+from memoryhub.lib.safe_folder import FileInfo
+from memoryhub.sync.fork_order import originals_first
+from memoryhub.sync.importing import import_source_file
+from sessions_app.models import Entry, Session, SourceFile, Workspace
+from sessions_app.services.session_links import link_sessions
+from sessions_app.services.sources import mark_missing
+from tests.records import entry_record
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+LATER = datetime(2026, 12, 24, tzinfo=UTC)
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return Workspace.objects.create(slug="w", name="W")
+
+
+def said(name: str, content: str = "", **values) -> EntryRecord:
+    return replace(entry_record(content or name, **values), source_id=name)
+
+
+def record(*entries: EntryRecord | str, key: str = "claude:a", **values) -> SessionRecord:
+    rows = [said(entry) if isinstance(entry, str) else entry for entry in entries]
+    return SessionRecord(key=key, entries=rows, is_by_id=True, **values)
+
+
+def take(workspace, *records: SessionRecord, path: str = "a.jsonl", now: datetime = NOW):
+    info = FileInfo(1, 1, "0" * 64, str(now))
+    counts = import_source_file(workspace, FileRead(path, "session", info, list(records)), now, dry_run=False)
+    link_sessions(workspace)
+    return counts
+
+
+def contents(key: str = "claude:a", **values) -> list[str]:
+    rows = Entry.objects.filter(session__key=key, **values)
+    return list(rows.order_by("epoch", "position").values_list("content", flat=True))
+
+
+def test_a_second_import_adds_and_updates_nothing(workspace):
+    whole = record("a", said("b", is_rewound=True), said("c", is_injected=True), title="Orchids")
+
+    take(workspace, whole)
+    counts = take(workspace, whole)
+
+    assert not +counts.added
+    assert not +counts.updated
+    assert contents() == ["a", "b", "c"]
+    assert contents(is_rewound=True) == ["b"]
+    assert contents(is_injected=True) == ["c"]
+
+
+def test_new_entries_are_appended_in_the_order_of_the_file(workspace):
+    take(workspace, record("a", "d"))
+
+    counts = take(workspace, record("a", "b", "c", "d"))
+
+    assert +counts.added == {"entries": 2}
+    assert contents() == ["a", "d", "b", "c"]
+
+
+def test_a_changed_record_is_added_as_the_newer_version(workspace):
+    take(workspace, record("a", said("b", "b at first")))
+
+    counts = take(workspace, record("a", said("b", "b with its tool calls")))
+
+    assert (+counts.added, +counts.updated) == ({"entries": 1}, {"entries": 1})
+    assert contents(is_rewound=True) == ["b at first"]
+    assert contents(is_rewound=False) == ["a", "b with its tool calls"]
+    assert not +take(workspace, record("a", said("b", "b with its tool calls"))).added
+
+
+def test_a_record_that_gets_its_earlier_content_again_is_not_added_again(workspace):
+    for content in ("first", "second", "first"):
+        take(workspace, record(said("a", content)))
+
+    assert contents() == ["first", "second"]
+    assert contents(is_rewound=True) == ["second"]
+
+
+def test_entries_are_marked_as_rewound_and_unmarked(workspace):
+    take(workspace, record("a", "b"))
+
+    counts = take(workspace, record("a", said("b", is_rewound=True), "c"))
+
+    assert counts.updated["entries"] == 1
+    assert contents(is_rewound=True) == ["b"]
+    take(workspace, record("a", "b", "c"))
+    assert contents(is_rewound=True) == []
+
+
+def test_a_fork_adds_only_its_own_entries(workspace):
+    take(workspace, record("a", "b", "c"))
+    fork = record("a", "b", "x", key="claude:f", forked_from="claude:a")
+
+    take(workspace, fork, path="f.jsonl")
+
+    session = Session.objects.get(key="claude:f")
+    assert contents("claude:f") == ["x"]
+    assert session.forked_from == Session.objects.get(key="claude:a")
+    assert session.extra["forked_at"] == "b"
+    assert session.missing_since is None
+    counts = take(workspace, fork, path="f.jsonl")
+    assert not +counts.added
+    assert not +counts.updated
+
+
+def test_a_fork_without_entries_of_its_own_is_a_session(workspace):
+    take(workspace, record("a", "b"))
+    take(workspace, record("a", "b", key="claude:f", forked_from="claude:a"), path="f.jsonl")
+
+    assert Session.objects.get(key="claude:f").forked_from.key == "claude:a"
+
+
+def test_originals_are_imported_before_their_forks(workspace):
+    fork = FileRead("a.jsonl", "session", None, [record("a", key="claude:f", forked_from="claude:g")])
+    again = FileRead("b.jsonl", "session", None, [record("a", key="claude:g", forked_from="claude:z")])
+    original = FileRead("z.jsonl", "session", None, [record("a", key="claude:z")])
+    orphan = FileRead("c.jsonl", "session", None, [record("o", key="claude:o", forked_from="claude:gone")])
+
+    ordered = originals_first(workspace, [fork, again, orphan, original])
+
+    assert [read.path for read in ordered] == ["z.jsonl", "b.jsonl", "a.jsonl", "c.jsonl"]
+
+
+@pytest.mark.parametrize("parent_first", [True, False])
+def test_a_subagent_is_linked_in_either_order(workspace, parent_first):
+    parent = record("a")
+    child = record("s", key="claude:a/agent-1", parent_key="claude:a", parent_call_id="toolu_1")
+    for number, item in enumerate((parent, child) if parent_first else (child, parent)):
+        take(workspace, item, path=f"{number}.jsonl")
+
+    session = Session.objects.get(key="claude:a/agent-1")
+    assert session.parent == Session.objects.get(key="claude:a")
+    assert session.parent_call_id == "toolu_1"
+
+
+def test_a_session_keeps_what_its_file_lacks(workspace):
+    take(workspace, record("a", "b", "c"))
+
+    take(workspace, record("c", "d"), now=LATER)
+
+    assert contents() == ["a", "b", "c", "d"]
+    assert Session.objects.get().missing_since == LATER
+    take(workspace, record("a", "b", "c", "d"))
+    assert Session.objects.get().missing_since is None
+
+
+def test_a_deleted_file_removes_nothing(workspace):
+    take(workspace, record("a"))
+
+    problems = mark_missing(workspace, LATER)
+
+    assert [problem.outcome for problem in problems] == ["noted"]
+    assert Session.objects.get().missing_since == LATER
+    assert contents() == ["a"]
+    assert mark_missing(workspace, LATER) == []
+    take(workspace, record("a"), now=LATER)
+    assert Session.objects.get().missing_since is None
+
+
+def test_one_file_may_hold_several_sessions(workspace):
+    first, second = record("a", key="s:1"), record("b", key="s:2", forked_from="s:1")
+
+    take(workspace, second, first, path="state.db")
+
+    source = SourceFile.objects.get()
+    assert source.session is None
+    assert Session.objects.count() == 2
+    counts = take(workspace, first, second, path="state.db")
+    assert not +counts.added
+    assert not +counts.updated
+    take(workspace, second, path="state.db", now=LATER)
+    assert Session.objects.get(key="s:1").missing_since == LATER
+    assert Session.objects.get(key="s:2").missing_since is None
+
+
+def test_epochs_of_a_session_come_in_one_file(workspace):
+    first, second = record("a", "b", epoch=0), record("c", epoch=1)
+
+    take(workspace, first, second)
+    counts = take(workspace, first, replace(second, entries=[said("c"), said("d")]))
+
+    assert +counts.added == {"entries": 1}
+    assert list(Entry.objects.order_by("pk").values_list("epoch", "position")) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    session = Session.objects.get()
+    assert (session.epoch, session.next_position, session.missing_since) == (1, 2, None)
+
+
+def test_a_compaction_folds_entries_that_were_imported_before(workspace):
+    take(workspace, record("a", "b", "c"))
+    summary = SummaryRecord("sum", "a and b", ["a", "b"])
+    folded = [said(name, summary_source_id="sum") for name in ("a", "b")]
+
+    take(workspace, record(*folded, "c", summaries=[summary]))
+
+    assert Entry.objects.filter(summary__content="a and b").count() == 2
+    assert Session.objects.get().active_entry_count == 1
+
+
+def test_the_database_is_consistent_after_all_of_it(workspace):
+    take(workspace, record("a", said("b", "old"), epoch=0), record(said("c", is_injected=True), epoch=1))
+    take(workspace, record("a", said("b", "new"), epoch=0), record("d", epoch=1), now=LATER)
+    take(workspace, record("a", "x", key="claude:f", forked_from="claude:a"), path="f.jsonl")
+
+    assert check_memory().broken == []
