@@ -76,6 +76,10 @@ def session_document(session: Session) -> dict[str, Any]:
         "summary_tokens": session.summary_tokens,
         "last_consolidated": session.last_consolidated,
         "own": session.is_own,
+        "parent": session.parent_id,
+        "parent_call_id": session.parent_call_id or None,
+        "forked_from": session.forked_from_id,
+        "missing_since": session.missing_since,
         "created_at": session.created_at,
         "updated_at": session.updated_at,
     }

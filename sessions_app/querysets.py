@@ -35,9 +35,22 @@ class SessionQuerySet(models.QuerySet["Session"]):
         return self.filter(workspace__memberships__user_id=user.pk)
 
 
+IN_CONVERSATION = Q(is_injected=False, is_rewound=False)
+# In the context: of the current epoch, from the pointer on, without a summary.
+IS_ACTIVE = IN_CONVERSATION & Q(
+    epoch=F("session__epoch"), position__gte=F("session__last_consolidated"), summary__isnull=True
+)
+
+
 class EntryQuerySet(models.QuerySet["Entry"]):
+    def in_conversation(self) -> Self:
+        """Entries that somebody said and nobody took back.
+
+        Without those that the agent's program added, and those on a branch that was left. Searches, contexts, runs
+        and everything else that is told to a model use only these.
+        """
+        return self.filter(IN_CONVERSATION)
+
     def active(self) -> Self:
         """Entries in the context: of the current epoch, from the pointer on, without a summary."""
-        return self.filter(
-            Q(epoch=F("session__epoch"), position__gte=F("session__last_consolidated"), summary__isnull=True)
-        )
+        return self.filter(IS_ACTIVE)

@@ -42,6 +42,10 @@ class SessionAnswer(Schema):
     summary_tokens: int
     last_consolidated: int
     own: bool
+    parent: int | None
+    parent_call_id: str | None
+    forked_from: int | None
+    missing_since: datetime | None
     created_at: datetime
     updated_at: datetime
 
@@ -72,6 +76,8 @@ class EntryAnswer(Schema):
     tokens: int
     occurred_at: datetime | None
     summary: int | None
+    injected: bool
+    rewound: bool
 
 
 class AppendedAnswer(Schema):

@@ -134,7 +134,7 @@ def _over_limit(count: int, limit: int) -> str:
 
 def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> tuple[list[Entry], list[Dropped]]:
     """Return the latest active entries within the limits, and what was dropped. Loads only the rows it returns."""
-    active = Entry.objects.filter(
+    active = Entry.objects.in_conversation().filter(
         session=session,
         epoch=session.epoch,
         summary=None,

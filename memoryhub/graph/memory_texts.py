@@ -171,7 +171,9 @@ def _history(workspace: Workspace, sessions: dict[int, Owner]) -> Iterator[Memor
 
 
 def _messages(workspace: Workspace, sessions: dict[int, Owner]) -> Iterator[MemoryText]:
-    rows = Entry.objects.filter(workspace=workspace, kind=Entry.Kind.MESSAGE, role__in=("user", "assistant"))
+    rows = Entry.objects.in_conversation().filter(
+        workspace=workspace, kind=Entry.Kind.MESSAGE, role__in=("user", "assistant")
+    )
     columns = ("beginning", "session", "role", "occurred_at", "recorded_at", "pk")
     for text, session, role, occurred, recorded, pk in _cut(rows).values_list(*columns)[:MOST_MESSAGES]:
         if session in sessions and text.strip():

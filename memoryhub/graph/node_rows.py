@@ -122,7 +122,9 @@ def _living(model: Any, workspace: Workspace) -> QuerySet[Any]:
 
 
 def _said(workspace: Workspace) -> QuerySet[Entry]:
-    rows = Entry.objects.filter(workspace=workspace, kind=Entry.Kind.MESSAGE, role__in=("user", "assistant"))
+    rows = Entry.objects.in_conversation().filter(
+        workspace=workspace, kind=Entry.Kind.MESSAGE, role__in=("user", "assistant")
+    )
     return rows.filter(session__archived_at=None).exclude(of_own_sessions("session__")).select_related("session")
 
 

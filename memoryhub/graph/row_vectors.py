@@ -17,6 +17,7 @@ from memoryhub.graph.nearest import Rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Run, Summary, Workspace
+from sessions_app.querysets import IN_CONVERSATION
 from sessions_app.services.runs import hold_lease
 
 MOST_ROWS = 20_000  # newest rows of each kind that are embedded and searched
@@ -40,7 +41,7 @@ SOURCES = {  # not key-values (exact lookups) or cached responses (not memory)
     "memory": Source(Fact, column="text", living=Q(died=None)),
     "summary": Source(Summary),
     "history": Source(HistoryEntry, living=LIVING),
-    "entry": Source(Entry),
+    "entry": Source(Entry, living=IN_CONVERSATION),
 }
 
 

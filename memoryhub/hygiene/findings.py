@@ -204,7 +204,7 @@ def store_findings(run: Run, kept: FindingSet, *, row_count: int, now: datetime)
         changed.append(concern)
     names = ["status", "found_at", "run", "what", "table", "object_id", "other_table", "other_id"]
     Concern.objects.bulk_update(changed, names, batch_size=200)
-    new = [_concern(run, finding, now) for mark, finding in found.items() if mark not in now_known]
+    new = [new_concern(workspace, run, finding, now) for mark, finding in found.items() if mark not in now_known]
     Concern.objects.bulk_create(new, batch_size=BATCH_ROWS, ignore_conflicts=True)
     return HygieneScore.objects.create(
         workspace=workspace,
@@ -220,9 +220,9 @@ def _was_settled_meanwhile(concern: Concern, kept: FindingSet) -> bool:
     return concern.status == Status.SETTLED and kept.known.get(concern.fingerprint) != Status.SETTLED
 
 
-def _concern(run: Run, finding: Finding, now: datetime) -> Concern:
+def new_concern(workspace: Workspace, run: Run | None, finding: Finding, now: datetime) -> Concern:
     return Concern(
-        workspace_id=run.workspace_id,
+        workspace=workspace,
         run=run,
         kind=finding.kind,
         table=finding.table,

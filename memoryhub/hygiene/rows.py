@@ -65,9 +65,9 @@ def living_rows(workspace: Workspace, table: str) -> QuerySet[Any]:
     return rows[table].filter(workspace=workspace)
 
 
-def read_batches(workspace: Workspace, table: str) -> Iterator[list[Row]]:
-    """Yield the active rows of a table by primary key, in batches of 500 (messages: 100)."""
-    last = 0
+def read_batches(workspace: Workspace, table: str, *, after: int = 0) -> Iterator[list[Row]]:
+    """Yield the active rows of a table after a primary key, in batches of 500 (messages: 100)."""
+    last = after
     size = BATCH_MESSAGES if table == ENTRIES else BATCH_ROWS
     while found := list(_with_scanned_columns(living_rows(workspace, table).filter(pk__gt=last), table)[:size]):
         yield [_row(table, row) for row in found]

@@ -41,7 +41,7 @@ def _heaviest(workspace: Workspace) -> list[Session]:
 def _reductions(sessions: Iterable[Session]) -> defaultdict[int, dict[date, int]]:
     """Return the tokens that compressions and consolidations took out of each context by day."""
     found: defaultdict[int, dict[date, int]] = defaultdict(dict)
-    covered = Entry.objects.filter(
+    covered = Entry.objects.in_conversation().filter(
         session=OuterRef("session"),
         epoch=OuterRef("epoch"),
         position__gte=OuterRef("from_position"),

@@ -15,7 +15,6 @@ from django.db.models import (
     Max,
     Min,
     OuterRef,
-    Q,
     QuerySet,
     Subquery,
     Sum,
@@ -26,6 +25,7 @@ from django.db.models.functions import Coalesce
 
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DailyTotal, Entry, Session, SourceFile, Summary
+from sessions_app.querysets import IS_ACTIVE
 
 Finding = tuple[str, str]
 
@@ -79,15 +79,14 @@ def check_totals() -> tuple[int, Iterable[Finding]]:
 
 
 def _wrong_totals() -> Iterator[Finding]:
-    is_active = Q(epoch=F("session__epoch"), position__gte=F("session__last_consolidated"), summary__isnull=True)
     sums: dict[int, dict[str, Any]] = {
         row["session_id"]: {**row}
         for row in Entry.objects.values("session_id").annotate(
             entry_count=Count("id"),
-            active_entry_count=Count("id", filter=is_active),
+            active_entry_count=Count("id", filter=IS_ACTIVE),
             total_tokens=Sum("token_count"),
             active_tokens=Sum(
-                Case(When(is_active, then=F("token_count")), default=Value(0), output_field=BigIntegerField())
+                Case(When(IS_ACTIVE, then=F("token_count")), default=Value(0), output_field=BigIntegerField())
             ),
         )
     }

@@ -173,8 +173,10 @@ def kind_of(author_kind: str, best: FactSource | None) -> str:
 def entries_around(entry: Entry) -> list[Entry]:
     """Return a message with the two before and after it in its session."""
     near = Q(position__gte=max(0, entry.position - AROUND), position__lte=entry.position + AROUND)
-    rows = Entry.objects.filter(near, session=entry.session_id, epoch=entry.epoch).select_related(
-        "session__workspace"
+    rows = (
+        Entry.objects.in_conversation()
+        .filter(near, session=entry.session_id, epoch=entry.epoch)
+        .select_related("session__workspace")
     )
     return list(rows.order_by("position"))
 

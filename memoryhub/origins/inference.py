@@ -98,7 +98,7 @@ def _first_calls(workspace: Workspace, facts: Sequence[Fact]) -> dict[int, Entry
     by_document: defaultdict[str, dict[str, list[Fact]]] = defaultdict(lambda: defaultdict(list))
     for fact in facts:
         by_document[fact.document.name][fact.text].append(fact)
-    rows = Entry.objects.filter(workspace=workspace, kind=Entry.Kind.TOOL_CALL)
+    rows = Entry.objects.in_conversation().filter(workspace=workspace, kind=Entry.Kind.TOOL_CALL)
     if all(fact.born.base for fact in facts):  # later changes: earlier calls wrote earlier revisions
         since = min(fact.born.base.created_at for fact in facts if fact.born.base) - RETRY_WITHIN
         rows = rows.filter(Q(recorded_at__gte=since) | Q(occurred_at__gte=since))

@@ -123,7 +123,7 @@ def _messages(change: HeldChange) -> list[tuple[Entry, frozenset[str]]]:
     run = change.run
     if run is None or run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
         return []
-    entries = Entry.objects.filter(
+    entries = Entry.objects.in_conversation().filter(
         session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
     )
     return [(entry, frozenset(tokens_of(entry.content))) for entry in entries.order_by("position")[:MAX_SOURCES]]

@@ -74,7 +74,7 @@ def _new_outputs(session: Session) -> tuple[list[Output], int, int]:
         session=session, kind=Run.Kind.EXTRACTION, epoch=session.epoch, status=Run.Status.DONE
     ).order_by("-to_position")
     start = done.values_list("to_position", flat=True).first() or 0
-    messages = Entry.objects.filter(
+    messages = Entry.objects.in_conversation().filter(
         session=session, epoch=session.epoch, position__gte=start, role="assistant", kind=Entry.Kind.MESSAGE
     )
     outputs: list[Output] = []

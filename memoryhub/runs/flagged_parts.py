@@ -28,7 +28,7 @@ def _warnings(change: HeldChange, ours: str) -> dict[str, list[str]]:
     run = change.run
     if run is None or run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
         return warnings
-    entries = Entry.objects.filter(
+    entries = Entry.objects.in_conversation().filter(
         session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
     )
     foreign = foreign_facts(ours, change.proposed, list(entries))

@@ -97,7 +97,7 @@ def _of_entries(column: str, condition: Q) -> Callable[[Scope, str], Values]:
     """Return a lookup of a column in the newest entries."""
 
     def look(scope: Scope, prefix: str) -> Values:
-        return _counted(_latest(Entry.objects.filter(condition), scope, column, LOOKED_AT), prefix)
+        return _counted(_latest(Entry.objects.in_conversation().filter(condition), scope, column, LOOKED_AT), prefix)
 
     return look
 

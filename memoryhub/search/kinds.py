@@ -21,6 +21,7 @@ from knowledge_app.models import (
     Observation,
 )
 from sessions_app.models import Entry, Session, Summary
+from sessions_app.querysets import IN_CONVERSATION
 
 Narrow = Callable[[str], Q]
 
@@ -31,7 +32,8 @@ class Kind:
 
     ``texts``: columns to search and show; ``metas``: further columns to search. ``time`` and ``workspace``: lookups
     of the time to order by and of the workspace. ``fields``: filters by value; ``traits``: values of ``has:``.
-    ``live``: the condition on rows unless withdrawn ones are asked for.
+    ``live``: the condition on rows unless withdrawn ones are asked for. ``always``: a condition on rows that the
+    index also has.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Kind:
     time: str = ""
     session: str = ""
     live: Q = field(default_factory=Q)
+    always: Q = field(default_factory=Q)
     withdrawn: Q | None = None
     fields: Mapping[str, Narrow] = field(default_factory=dict)
     traits: Mapping[str, Q] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Kind:
 
     def rows(self, workspaces: list[int] | None) -> QuerySet[Any]:
         """Return the rows of the given workspaces, or of all if None."""
-        found = self.model._default_manager.all()
+        found = self.model._default_manager.filter(self.always)
         return found if workspaces is None else found.filter(**{f"{self.workspace}__in": workspaces})
 
 
@@ -104,6 +107,7 @@ ENTRY = Kind(
     author="name",
     time="occurred_at",
     session="session",
+    always=IN_CONVERSATION,
     fields={
         "session": _session(),
         "channel": _is("session__channel"),

@@ -30,6 +30,7 @@ from memoryhub.lib.layouts.coverage import ExportPlan, plan_layout
 from memoryhub.lib.layouts.file_names import is_own_name, session_names
 from memoryhub.lib.layouts.snapshot import LAYOUTS
 from sessions_app.models import Entry, Run, Session, Workspace
+from sessions_app.querysets import IN_CONVERSATION
 from sessions_app.services.export import count_summaries
 
 STORED_ELSEWHERE = (
@@ -59,7 +60,7 @@ def chosen_layout(workspace: Workspace, layout: str) -> str:
 def plan_export(workspace: Workspace, layout: str) -> ExportPlan:
     """Count what an export in a layout writes, converts and leaves out. Raises Invalid."""
     layout = chosen_layout(workspace, layout)
-    counts = _sessions(workspace, layout) | _entries(workspace) | _memory(workspace) | _rows(workspace)
+    counts = _sessions(workspace, layout) | _entries(workspace, layout) | _memory(workspace) | _rows(workspace)
     return plan_layout(counts, layout, workspace.layout)
 
 
@@ -79,8 +80,9 @@ def _sessions(workspace: Workspace, layout: str) -> dict[str, int]:
     }
 
 
-def _entries(workspace: Workspace) -> dict[str, int]:
-    entries = Entry.objects.filter(workspace=workspace)
+def _entries(workspace: Workspace, layout: str) -> dict[str, int]:
+    whole = Entry.objects.filter(workspace=workspace)
+    entries = whole if layout == "hub" else whole.in_conversation()
     current = entries.filter(epoch=F("session__epoch"))
     count = current.count()
     calls = current.exclude(tool_calls=[]).count()
@@ -88,6 +90,7 @@ def _entries(workspace: Workspace) -> dict[str, int]:
     return {
         "entries": count,
         "earlier_entries": entries.count() - count,
+        "hidden_entries": whole.exclude(IN_CONVERSATION).count(),
         "folded_entries": current.filter(
             Q(position__lt=F("session__last_consolidated")) | Q(summary__isnull=False)
         ).count(),

@@ -276,7 +276,7 @@ def _active(
     for session, epoch, positions in _merged_ranges(undone):
         folded |= Q(session=session, epoch=epoch, position__range=positions)
     loose = Q(summary=None) | Q(summary__created_at__gt=at)
-    entries = Entry.objects.filter(places, loose, ~folded, recorded_at__lte=at)
+    entries = Entry.objects.in_conversation().filter(places, loose, ~folded, recorded_at__lte=at)
     groups: Any = entries.order_by().values_list("session").annotate(n=Count("id"), tokens=Sum("token_count"))
     return {pk: (count, tokens) for pk, count, tokens in groups}
 

@@ -155,7 +155,7 @@ def _first_active(session: Session, most: int) -> list[Entry]:
 
 def active_entries(session: Session) -> QuerySet[Entry]:
     """Return the entries in the context: of the current epoch, from the pointer on, without a summary."""
-    return Entry.objects.filter(
+    return Entry.objects.in_conversation().filter(
         session=session, epoch=session.epoch, position__gte=session.last_consolidated, summary=None
     )
 

@@ -11,11 +11,15 @@ from django.db.models import Exists, F, OuterRef, Q
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SessionRecord, SummaryRecord
 from memoryhub.lib.text import as_markdown
 from sessions_app.models import Entry, Session, Summary, Workspace
+from sessions_app.querysets import IN_CONVERSATION
 
 
-def session_record(session: Session, *, epoch: int | None = None, is_streamed: bool = False) -> SessionRecord:
+def session_record(
+    session: Session, *, epoch: int | None = None, is_streamed: bool = False, is_whole: bool = True
+) -> SessionRecord:
     """Return one epoch of a session, the current one by default, with its summaries.
 
+    Not ``is_whole``: without injected and rewound entries, which other programs couldn't tell from messages.
     ``is_streamed``: its entries can be iterated once, and are read from the database meanwhile.
     """
     epoch = session.epoch if epoch is None else epoch
@@ -26,12 +30,16 @@ def session_record(session: Session, *, epoch: int | None = None, is_streamed: b
         summary.pk for summary in summaries if summary.entry_count or summary.source_id
     }
     entries = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
+    pointer = session.last_consolidated if is_current else 0
+    if not is_whole and entries.exclude(IN_CONVERSATION).exists():
+        entries = entries.in_conversation()
+        pointer = entries.filter(position__lt=pointer).count()
     records = (_entry(entry, names) for entry in entries.iterator(chunk_size=1000))
     return SessionRecord(
         key=session.key,
         entries=cast("list[EntryRecord]", records) if is_streamed else list(records),
         summaries=[_summary(summary, names) for summary in summaries if summary.pk in folding],
-        pointer=session.last_consolidated if is_current else 0,
+        pointer=pointer,
         summary_text=session.summary_text if is_current else "",
         title=session.title,
         created_at=session.created_at,
@@ -93,18 +101,18 @@ def _summary(summary: Summary, names: dict[int, str]) -> SummaryRecord:
     )
 
 
-def all_sessions(workspace: Workspace, *, with_earlier: bool) -> Iterator[SessionRecord]:
-    """Yield the sessions of a workspace by key, with earlier epochs (oldest first).
+def all_sessions(workspace: Workspace, *, is_whole: bool) -> Iterator[SessionRecord]:
+    """Yield the sessions of a workspace by key; whole ones with earlier epochs (oldest first) and hidden entries.
 
     Their entries can be iterated once, and are read from the database meanwhile.
     """
     for session in Session.objects.filter(workspace=workspace).order_by("key").iterator(chunk_size=200):
         earlier: list[int] = []
-        if with_earlier:
+        if is_whole:
             entries = Entry.objects.filter(session=session, epoch__lt=session.epoch)
             earlier = sorted(set(entries.values_list("epoch", flat=True).distinct()))
         for epoch in [*earlier, session.epoch]:
-            yield session_record(session, epoch=epoch, is_streamed=True)
+            yield session_record(session, epoch=epoch, is_streamed=True, is_whole=is_whole)
 
 
 def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:

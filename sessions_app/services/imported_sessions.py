@@ -12,6 +12,7 @@ from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, SessionRecord, Summar
 from memoryhub.lib.text.list_alignment import Alignment
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Session, SourceFile, Summary, Workspace
+from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.file_values import merged_values
 from sessions_app.services.session_links import stored_links
 
@@ -55,7 +56,7 @@ def save_session(
         "is_visible_to_agent": record.is_visible_to_agent,
         "note": record.note,
         "extra": _placed(record.extra, plan.alignment.offset) | stored_links(record),
-        "parent_call_id": record.parent_call_id,
+        "parent_call_id": record.parent_call_id[:KEY_LENGTH],
         "missing_since": None,
         "updated_at": updated_at,
         **own,

@@ -331,7 +331,7 @@ def is_resting(session: Session, kind: str, *, until: int) -> bool:
         return False
     if last.status not in (Run.Status.UNDONE, Run.Status.CANCELLED, Run.Status.FAILED):
         return True
-    new = Entry.objects.filter(session=session, epoch=session.epoch)
+    new = Entry.objects.in_conversation().filter(session=session, epoch=session.epoch)
     if last.finished_at:
         new = new.filter(recorded_at__gt=last.finished_at)
     return new.count() < max(1, until)

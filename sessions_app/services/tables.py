@@ -17,7 +17,7 @@ EXPORTS = {
         Entry,
         columns(
             "id workspace session epoch position kind role name tool_call_id tool_calls content token_count "
-            "token_method occurred_at occurred_at_text summary recorded_at",
+            "token_method occurred_at occurred_at_text summary is_injected is_rewound recorded_at",
             session=lambda row: row.session.key,
             summary=attribute("summary_id"),
         ),

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, TruncDate
 
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DailyTotal, Entry, Session, Summary
+from sessions_app.querysets import IN_CONVERSATION
 
 AMOUNTS = ("entry_count", "token_count", "active_token_count")
 SESSION_TOTALS = ("entry_count", "total_tokens", "active_entry_count", "active_tokens")
@@ -106,7 +107,8 @@ def count_summary_tokens(session: Session) -> int:
 
 
 def _days_of(session: Session) -> list[dict[str, Any]]:
-    is_active = Q(epoch=session.epoch, position__gte=session.last_consolidated, summary__isnull=True)
+    place = Q(epoch=session.epoch, position__gte=session.last_consolidated)
+    is_active = IN_CONVERSATION & place & Q(summary__isnull=True)
     entries = Entry.objects.filter(session=session)
     days: QuerySet[Any, Any] = (
         entries.values("kind", day=Coalesce(TruncDate("occurred_at", tzinfo=UTC), Value(session.updated_at.date())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -35,7 +35,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call and, where there is one, its result."""
+    """One tool call, its result if there is one, and the session of the subagent that it started."""
 
     name: str
     brief: str
@@ -44,6 +44,8 @@ class Call:
     open: bool
     state: str
     result: Result | None
+    subagent: str = ""
+    subagent_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,14 @@ class Turn:
 
 @dataclass
 class TurnGroup:
-    """Consecutive turns of one day with the same summary (or none)."""
+    """Consecutive turns of one day with the same summary (or none).
+
+    ``hidden``: why they are folded: "injected" by the program, "rewound", or "earlier" versions of later ones.
+    """
 
     summary: Summary | None
     turns: list[Turn]
+    hidden: str = ""
     day: date | None = None
     follows_pointer: bool = False  # the pointer is just before its first turn
 
@@ -98,8 +104,8 @@ def read_transcript(
 ) -> Transcript:
     """Return up to 100 entries of an epoch from a position (default: the last page).
 
-    ``show`` returns a stored text as the page shows it, by default with its secrets masked. Four queries: length,
-    page, tool results beyond its end, summaries.
+    ``show`` returns a stored text as the page shows it, by default with its secrets masked. Up to six queries:
+    length, page, tool results beyond its end, summaries, subagents of its calls, later versions of rewound entries.
     """
     entries = Entry.objects.filter(session=session, epoch=epoch)
     last = entries.order_by("-position").values_list("position", flat=True).first()
@@ -109,8 +115,9 @@ def read_transcript(
     results = _results(session, epoch, page)
     summaries = {summary.pk: summary for summary in _summaries_of(page)}
     slug = session.workspace.slug
-    turns = _turns(session, page, results, slug, show)
-    return Transcript(_groups(turns, summaries, session), epoch, start, start + len(page), length)
+    turns = _turns(session, page, results, slug, show, _subagents(session, page))
+    groups = _groups(turns, summaries, session, _replaced(session, page))
+    return Transcript(groups, epoch, start, start + len(page), length)
 
 
 def read_turns(entries: Sequence[Entry]) -> list[Turn]:
@@ -118,11 +125,28 @@ def read_turns(entries: Sequence[Entry]) -> list[Turn]:
     if not entries:
         return []
     session = entries[0].session
-    return _turns(session, entries, _results(session, entries[0].epoch, entries), session.workspace.slug, masked)
+    results = _results(session, entries[0].epoch, entries)
+    return _turns(session, entries, results, session.workspace.slug, masked, {})
 
 
 def _summaries_of(page: Iterable[Entry]) -> Iterable[Summary]:
     return Summary.objects.filter(pk__in={entry.summary_id for entry in page if entry.summary_id})
+
+
+def _subagents(session: Session, page: Iterable[Entry]) -> dict[str, Session]:
+    """Return the sessions that the page's tool calls started, by the call's id."""
+    calls = [call["id"] for entry in page for call in entry.tool_calls]
+    started = Session.objects.filter(parent=session, parent_call_id__in=calls) if calls else Session.objects.none()
+    return {subagent.parent_call_id: subagent for subagent in started.order_by("-pk")}
+
+
+def _replaced(session: Session, page: Iterable[Entry]) -> set[str]:
+    """Return the ids of the page's rewound records of which the conversation has another version."""
+    ids = {entry.source_id for entry in page if entry.is_rewound and entry.source_id}
+    if not ids:
+        return set()
+    current = Entry.objects.filter(session=session, source_id__in=ids, is_rewound=False)
+    return set(current.values_list("source_id", flat=True))
 
 
 def _results(session: Session, epoch: int, page: Sequence[Entry]) -> list[Entry]:
@@ -137,7 +161,12 @@ def _results(session: Session, epoch: int, page: Sequence[Entry]) -> list[Entry]
 
 
 def _turns(
-    session: Session, page: Sequence[Entry], results: Sequence[Entry], slug: str, show: Callable[[str], str]
+    session: Session,
+    page: Sequence[Entry],
+    results: Sequence[Entry],
+    slug: str,
+    show: Callable[[str], str],
+    subagents: Mapping[str, Session],
 ) -> list[Turn]:
     waiting = list(results)
     used: set[int] = set()
@@ -151,7 +180,7 @@ def _turns(
             result = _answer(call, entry, waiting, used)
             if result:
                 used.add(result.pk)
-            calls.append(_call(call, result, slug, show))
+            calls.append(_call(call, result, slug, show, subagents.get(call["id"])))
         consolidated = is_current and entry.position < session.last_consolidated
         text = show(entry.content)
         turns.append(Turn(entry, _url(slug, entry.pk), text, _html(entry, text), calls, consolidated))
@@ -164,13 +193,18 @@ def _answer(call: ToolCall, entry: Entry, waiting: Sequence[Entry], used: set[in
         (
             result
             for result in waiting
-            if result.tool_call_id == call["id"] and result.position > entry.position and result.pk not in used
+            if result.tool_call_id == call["id"]
+            and result.position > entry.position
+            and result.is_rewound == entry.is_rewound
+            and result.pk not in used
         ),
         None,
     )
 
 
-def _call(call: ToolCall, entry: Entry | None, slug: str, show: Callable[[str], str]) -> Call:
+def _call(
+    call: ToolCall, entry: Entry | None, slug: str, show: Callable[[str], str], subagent: Session | None
+) -> Call:
     arguments = call["function"]["arguments"]
     content = entry.content if entry else ""
     return Call(
@@ -179,8 +213,10 @@ def _call(call: ToolCall, entry: Entry | None, slug: str, show: Callable[[str], 
         arguments=show(_pretty(arguments)),
         token_count=count_tokens(arguments) + (entry.token_count if entry else 0),
         open=bool(entry) and len(content) + len(arguments) <= OPEN_RESULT_CHARS // 4,
-        state="error" if looks_like_error(content) else "",
+        state="error" if entry and (looks_like_error(content) or entry.extra.get("is_error") is True) else "",
         result=Result(entry.pk, entry.position, _url(slug, entry.pk), show(content)) if entry else None,
+        subagent=str(subagent) if subagent else "",
+        subagent_url=reverse("sessions:detail", args=[slug, subagent.pk]) if subagent else "",
     )
 
 
@@ -207,8 +243,10 @@ def _url(slug: str, pk: int) -> str:
     return reverse("sessions:entry", args=[slug, pk])
 
 
-def _groups(turns: Sequence[Turn], summaries: dict[int, Summary], session: Session) -> list[TurnGroup]:
-    """Split turns where the day, the summary or the side of the pointer changes.
+def _groups(
+    turns: Sequence[Turn], summaries: dict[int, Summary], session: Session, replaced: Set[str]
+) -> list[TurnGroup]:
+    """Split turns where the day, the summary, the side of the pointer or the reason for hiding them changes.
 
     If the pointer separates a tool call from its result (shown with the call), its line comes before the next turn.
     """
@@ -222,8 +260,18 @@ def _groups(turns: Sequence[Turn], summaries: dict[int, Summary], session: Sessi
         at_pointer = crosses and not turn.is_consolidated and entry.epoch == session.epoch
         new_day = timezone.localdate(entry.occurred_at) if entry.occurred_at else day
         is_new_day = new_day != day and summary is None  # a summary can span days
-        if not stretches or stretches[-1].summary != summary or at_pointer or is_new_day:
-            stretches.append(TurnGroup(summary, [], new_day if new_day != day else None, at_pointer))
+        hidden = "" if summary else _hidden(entry, replaced)
+        last = stretches[-1] if stretches else None
+        if last is None or (last.summary, last.hidden) != (summary, hidden) or at_pointer or is_new_day:
+            stretches.append(TurnGroup(summary, [], hidden, new_day if new_day != day else None, at_pointer))
         stretches[-1].turns.append(turn)
         before, day = turn, new_day
     return stretches
+
+
+def _hidden(entry: Entry, replaced: Set[str]) -> str:
+    if entry.is_injected:
+        return "injected"
+    if entry.is_rewound:
+        return "earlier" if entry.source_id in replaced else "rewound"
+    return ""

@@ -40,7 +40,7 @@ def session_parts(session: Session, layout: str = "", *, epoch: int | None = Non
     if layout not in LAYOUTS:
         words = gettext("Sessions can be exported for %(layouts)s, not for %(layout)s.")
         raise Invalid(words % {"layouts": ", ".join(LAYOUTS), "layout": layout}, code="unknown_export")
-    found = session_record(session, epoch=epoch, is_streamed=True)
+    found = session_record(session, epoch=epoch, is_streamed=True, is_whole=False)
     parts = layout_parts(found, layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own)
     stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in session.key)[:100]
     return f"{stem}.{LAYOUTS[layout]}", parts

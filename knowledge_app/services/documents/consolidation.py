@@ -94,7 +94,9 @@ def plan_consolidation(session: Session, *, archive_all: bool = False, limit: in
     if not workspace.persist_memory:
         return Plan(session, reason="This workspace keeps no memory (setting: Keep memory).")
     keep = workspace.memory_window if workspace.consolidation_style == "grip" else workspace.memory_window // 2
-    waiting = Entry.objects.filter(session=session, epoch=session.epoch, position__gte=session.last_consolidated)
+    waiting = Entry.objects.in_conversation().filter(
+        session=session, epoch=session.epoch, position__gte=session.last_consolidated
+    )
     entries = list(waiting.order_by("position")[: MAX_ENTRIES + keep])
     end = last_safe_cut(entries, len(entries) if archive_all else max(0, len(entries) - keep))
     end = min(end, MAX_ENTRIES)
@@ -202,7 +204,7 @@ def _revise(
 
 def _record_sources(revision: MemoryRevision, run: Run) -> None:
     """Link each new fact to its run and to the (up to three) messages that share most of its words."""
-    entries = Entry.objects.filter(
+    entries = Entry.objects.in_conversation().filter(
         session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
     )
     words = {entry.pk: _words(entry.content) for entry in entries.exclude(content="")}

@@ -95,7 +95,9 @@ def list_entries(
     session = get_session(caller, pk)
     entries = Entry.objects.filter(session=session, epoch=session.epoch if epoch is None else epoch)
     if active:
-        entries = entries.filter(epoch=session.epoch, summary=None, position__gte=session.last_consolidated)
+        entries = entries.in_conversation().filter(
+            epoch=session.epoch, summary=None, position__gte=session.last_consolidated
+        )
     rows, next_cursor = rows_after(entries, order=("position",), cursor=cursor, size=limit)
     record_access(caller, "entries.read", seen_entries(rows), now)
     return [_entry(row) for row in rows], next_cursor
@@ -232,4 +234,6 @@ def _entry(entry: Entry) -> Document:
         "tokens": entry.token_count,
         "occurred_at": entry.occurred_at,
         "summary": entry.summary_id,
+        "injected": entry.is_injected,
+        "rewound": entry.is_rewound,
     }

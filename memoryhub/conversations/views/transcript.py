@@ -8,6 +8,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods
 
 from memoryhub.conversations.forms import AppendForm
+from memoryhub.conversations.relatives import relatives_of
 from memoryhub.lib.charts import EntryRange, Mark, Minimap, minimap
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.extra_fields import extra_fields
@@ -43,7 +44,9 @@ def reveal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _page(request: HttpRequest, workspace: Workspace, pk: int, *, is_revealed: bool) -> HttpResponse:
-    session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    session: Session = get_object_or_404(
+        Session.objects.select_related("workspace", "parent", "forked_from"), workspace=workspace, pk=pk
+    )
     epochs = _epochs(session)
     epoch = parse_int(request.GET.get("epoch"), digits=9)
     transcript = read_transcript(
@@ -70,6 +73,7 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, *, is_revealed: b
         "map": _map(session, transcript),
         "pages": _pages(transcript),
         "sources": session.source_files.order_by("path"),
+        "relatives": relatives_of(session),
         "extra": [field for field in extra_fields(session) if field[0] != "checkpoint"],
         "checkpoint": json_text(session.extra["checkpoint"]) if "checkpoint" in session.extra else "",
     }

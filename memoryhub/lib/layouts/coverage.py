@@ -135,6 +135,7 @@ _NEVER_EXPORTED: dict[str, Label] = {  # in every layout
     "runs": _("runs and their costs stay in this hub"),
 }
 _EARLIER = _("are from before their session restarted; the program's file contains only the current conversation")
+_HIDDEN = _("were added by the program, or are on a branch that was left")
 _FIELDS = _("belong to another program")
 NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("Cached responses"),
@@ -146,6 +147,7 @@ NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("More fields"),
     gettext_noop("Held changes"),
     gettext_noop("Held rows"),
+    gettext_noop("Hidden entries"),
     gettext_noop("Hidden sessions"),
     gettext_noop("History"),
     gettext_noop("History sessions"),
@@ -213,7 +215,7 @@ def plan_layout(counts: Mapping[str, int], layout: str, program: str) -> ExportP
     if "sessions" in supported:
         left_out |= {kind: _unsupported_reason(layout, kind) for kind in _DETAILS[layout]}
     if layout != "hub":
-        left_out |= {"earlier_entries": _EARLIER} if "entries" in supported else {}
+        left_out |= {"earlier_entries": _EARLIER, "hidden_entries": _HIDDEN} if "entries" in supported else {}
         if not is_native:
             converted |= _FOREIGN.get(layout, {})
             left_out |= {"further_fields": _FIELDS} if "entries" in supported else {}

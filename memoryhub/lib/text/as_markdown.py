@@ -107,8 +107,9 @@ def _is_self_contained(text: str) -> bool:
 def transcript(record: SessionRecord, *, originals: bool = False, zone: tzinfo = UTC) -> str:
     """Return one epoch of a session as Markdown, each turn with its position, role and time in ``zone``.
 
-    Compressed entries are replaced by their summary, followed by the entries if ``originals``. Tool results are shown
-    with their calls. Raises LimitExceeded for more than 10,000 entries or 20 million characters.
+    Compressed entries are replaced by their summary, followed by the entries if ``originals``. Injected and rewound
+    entries are left out. Tool results are shown with their calls. Raises LimitExceeded for more than 10,000 entries
+    or 20 million characters.
     """
     check_amount(len(record.entries))
     return join_blocks([*_head(record), *_turns(record, originals=originals, zone=zone)])
@@ -137,7 +138,8 @@ def _head(record: SessionRecord) -> Iterator[str]:
 def _turns(record: SessionRecord, *, originals: bool, zone: tzinfo) -> Iterator[str]:
     summaries = {one.source_id: one for one in record.summaries}
     by_entry = [summaries.get(entry.summary_source_id) for entry in record.entries]
-    shown = {index for index, replacement in enumerate(by_entry) if originals or replacement is None}
+    said = {at for at, entry in enumerate(record.entries) if not (entry.is_injected or entry.is_rewound)}
+    shown = {index for index in said if originals or by_entry[index] is None}
     results = _tool_results(record.entries)
     shown_with_call = {result for result, call in results.values() if call in shown}
     for index, replacement in enumerate(by_entry):

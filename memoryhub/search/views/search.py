@@ -322,7 +322,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked = SearchParams(request.GET.get("q", ""))
     terms = [WeightedTerm(term.words, term.is_prefix) for term in asked.query(timezone.now()).ranked_terms]
     first, last = max(0, entry.position - span), entry.position + span
-    found = Entry.objects.filter(
+    found = Entry.objects.in_conversation().filter(
         workspace=workspace,
         session=entry.session_id,
         epoch=entry.epoch,

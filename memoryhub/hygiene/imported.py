@@ -1,0 +1,40 @@
+"""Find secrets in what an import brought, before the next scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.utils import timezone
+
+from knowledge_app.models import Concern
+from memoryhub.hygiene.findings import BATCH_ROWS, MAX_EACH, Finding, find_in_row, new_concern
+from memoryhub.hygiene.rows import ENTRIES, read_batches
+from memoryhub.lib import db_retry
+from sessions_app.models import Entry, Workspace
+
+
+def newest_entry(workspace: Workspace) -> int:
+    """Return the key of a workspace's newest message, 0 if it has none."""
+    rows = Entry.objects.filter(workspace_id=workspace.pk).order_by("-pk") if workspace.pk else Entry.objects.none()
+    return rows.values_list("pk", flat=True).first() or 0
+
+
+@db_retry.retried
+def find_secrets(workspace: Workspace, *, after: int, now: datetime) -> None:
+    """Store the findings in the messages after a key; scans confirm or settle them."""
+    open_ones = Concern.objects.filter(workspace=workspace, table=ENTRIES, status=Concern.Status.OPEN)
+    room = MAX_EACH - open_ones.count()
+    found: list[Concern] = []
+    for finding in _findings(workspace, after, now):
+        if len(found) >= room:
+            break
+        found.append(new_concern(workspace, None, finding, now))
+    Concern.objects.bulk_create(found, batch_size=BATCH_ROWS, ignore_conflicts=True)
+
+
+def _findings(workspace: Workspace, after: int, now: datetime) -> Iterator[Finding]:
+    today = timezone.localdate(now)
+    for rows in read_batches(workspace, ENTRIES, after=after):
+        for row in rows:
+            yield from find_in_row(row, today=today, now=now, stale_days=0)
