@@ -108,7 +108,7 @@ def _add(events: _Events, value: dict[str, Any]) -> None:
 
 def _entry(event: dict[str, Any]) -> EntryRecord | None:
     """Return an event as an entry, None for events about goals, phases, security and the like."""
-    kind, content = event.get("type"), event.get("content")
+    kind, content = _text(event.get("type")), event.get("content")
     text = content if isinstance(content, str) else ""
     name, call_id = _text(event.get("tool")), _text(event.get("corr_id"))
     place = {part: event[part] for part in ("goal", "step", "agent") if isinstance(event.get(part), str)}
@@ -121,7 +121,7 @@ def _entry(event: dict[str, Any]) -> EntryRecord | None:
         "extra": place,
     }
     if kind in ROLES and text.strip():
-        return EntryRecord(kind="message", role=ROLES[str(kind)], content=text, **values)
+        return EntryRecord(kind="message", role=ROLES[kind], content=text, **values)
     if kind == "tool_call" and name:
         arguments = json_text(event.get("args") or {})
         call: ToolCall = {
