@@ -46,6 +46,10 @@ class Session(TypedDict):
     summary_tokens: int
     last_consolidated: int
     own: bool
+    parent: int | None
+    parent_call_id: str | None
+    forked_from: int | None
+    missing_since: str | None
     created_at: str
     updated_at: str
 
@@ -80,6 +84,8 @@ class Entry(TypedDict):
     tokens: int
     occurred_at: str | None
     summary: int | None
+    injected: bool
+    rewound: bool
 
 
 class Appended(TypedDict):

@@ -13,20 +13,20 @@ from memoryhub.hygiene.rows import ENTRIES, read_batches
 from memoryhub.lib import db_retry
 from sessions_app.models import Entry, Workspace
 
-
-def newest_entry(workspace: Workspace) -> int:
-    """Return the key of a workspace's newest message, 0 if it has none."""
-    rows = Entry.objects.filter(workspace_id=workspace.pk).order_by("-pk") if workspace.pk else Entry.objects.none()
-    return rows.values_list("pk", flat=True).first() or 0
+MARGIN = 100  # further messages, for those that were added to other sessions at the same time
 
 
 @db_retry.retried
-def find_secrets(workspace: Workspace, *, after: int, now: datetime) -> None:
-    """Store the findings in the messages after a key; scans confirm or settle them."""
+def find_secrets(workspace: Workspace, *, count: int, now: datetime) -> None:
+    """Store the findings in the newest ``count`` messages; scans confirm or settle them."""
+    if not count:
+        return
+    rows = Entry.objects.filter(workspace=workspace).order_by("-pk")
+    older = rows.values_list("pk", flat=True)[count + MARGIN : count + MARGIN + 1].first()
     open_ones = Concern.objects.filter(workspace=workspace, table=ENTRIES, status=Concern.Status.OPEN)
     room = MAX_EACH - open_ones.count()
     found: list[Concern] = []
-    for finding in _findings(workspace, after, now):
+    for finding in _findings(workspace, older or 0, now):
         if len(found) >= room:
             break
         found.append(new_concern(workspace, None, finding, now))

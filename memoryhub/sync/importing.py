@@ -28,7 +28,7 @@ from knowledge_app.services.rows.importing import (
 )
 from memoryhub.forgetting.import_filter import shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
-from memoryhub.hygiene.imported import find_secrets, newest_entry
+from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts
@@ -114,7 +114,6 @@ def import_workspace(
         found = detect(folder, layout, only=only)
         workspace = workspace_for(path, name, found, by.at, dry_run=dry_run)
         result = ImportResult(workspace, found)
-        newest = newest_entry(workspace)
         file_count = count_files(folder, found, only=only)
         zone = ZoneInfo(settings.TIME_ZONE)
         done = 0
@@ -129,7 +128,7 @@ def import_workspace(
             result.cancellation = error.message
         if not dry_run:
             _finish(result, by)
-            find_secrets(workspace, after=newest, now=by.at)
+            find_secrets(workspace, count=result.tally.added["entries"], now=by.at)
             infer_origins(workspace, now=by.at, limit=MAX_EXPLAINED)
     return result
 

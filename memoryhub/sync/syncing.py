@@ -21,7 +21,7 @@ from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.outside_edits import hold_emptied
 from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
-from memoryhub.hygiene.imported import find_secrets, newest_entry
+from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
@@ -96,9 +96,8 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, s
             workspace = workspace_for(path, "", found, by.at, dry_run=False)
             result = SyncResult(workspace, found)
             import_copies(folder, found, workspace, by.at, wait=wait)
-            newest = newest_entry(workspace)
             _import_files(folder, result, by, full=full)
-            find_secrets(workspace, after=newest, now=by.at)
+            find_secrets(workspace, count=result.tally.added["entries"], now=by.at)
             result.may_write = workspace.write_back or send
             if result.may_write:
                 result.written = write_files(folder, found, workspace, by=by)

@@ -16,20 +16,21 @@ from knowledge_app.services.documents.consolidation import plan_consolidation
 from memoryhub.conversations.context import build_context, context_text
 from memoryhub.graph.memory_texts import memory_texts
 from memoryhub.graph.row_vectors import rows_for, rows_to_embed, waiting_rows
-from memoryhub.hygiene.imported import find_secrets
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import EntryRecord, SessionRecord
 from memoryhub.origins.explanation import entries_around
 from memoryhub.runs.extract import _new_outputs
 from memoryhub.search.completion import offers
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session
+from sessions_app.services.audit import By
 from sessions_app.services.compression import plan_compression
 from sessions_app.services.export import session_as_markdown, session_record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.session_links import link_sessions
 from sessions_app.services.transfer import export_session
 from tests.api.conftest import caller, token_for
-from tests.hub import NOW
+from tests.hub import NOW, PERSON
 from tests.records import entry_record
 from tests.searches import latest, scope_of, texts
 
@@ -175,10 +176,13 @@ def test_a_session_that_is_gone_there_says_so(session, admin_client):
     assert "Kept here, gone there" in page
 
 
-def test_a_key_in_a_transcript_is_found_at_once(workspace):
-    take(workspace, said("k", json.dumps({"aws_key": KEY}), is_injected=True))
+def test_a_key_in_a_transcript_is_found_by_its_import(tmp_path):
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    lines = [{"_type": "metadata", "key": "cli:a"}, {"role": "tool", "content": f"aws_key = {KEY}"}]
+    (sessions / "cli_a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
-    find_secrets(workspace, after=0, now=NOW)
-    find_secrets(workspace, after=0, now=NOW)
+    for _ in range(2):
+        import_workspace(tmp_path, by=By(PERSON, NOW))
 
     assert Concern.objects.get().kind == Concern.Kind.SECRET
