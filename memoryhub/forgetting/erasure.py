@@ -290,7 +290,7 @@ def _sync_facts(workspace: Workspace) -> None:
     for document in MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).select_related("head"):
         if document.head is None:
             continue
-        lines = {line.line: line for line in fact_lines(document.head.content)}
+        lines = {line.line: line for line in fact_lines(document.head.content, document.separator)}
         living = list(Fact.objects.filter(document=document, died=None))
         if lines.keys() != {fact.line for fact in living}:
             update_facts(document, document.head)

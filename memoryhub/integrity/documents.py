@@ -53,7 +53,7 @@ def check_heads() -> tuple[int, Iterable[Finding]]:
 
 
 def check_facts() -> tuple[int, Iterable[Finding]]:
-    """The current facts of a document are the bullets of its text, line by line."""
+    """The current facts of a document are those of its text, line by line."""
     return Fact.objects.filter(died=None).count(), _differing_facts()
 
 
@@ -61,8 +61,8 @@ def _differing_facts() -> Iterator[Finding]:
     for document in MemoryDocument.objects.select_related("head").iterator(chunk_size=50):
         living = Fact.objects.filter(document=document, died=None).order_by("line", "id")
         kept = [FactLine(*row) for row in living.values_list("section", "category", "text", "line")]
-        if kept != fact_lines(document.head.content if document.head else ""):
-            yield "its facts are not the bullets of its text", f"document {document.pk}"
+        if kept != fact_lines(document.head.content if document.head else "", document.separator):
+            yield "its facts are not those of its text", f"document {document.pk}"
 
 
 def check_origins() -> tuple[int, Iterable[Finding]]:

@@ -146,8 +146,12 @@ def _hub(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
         written["summaries"] += len(session.summaries)
         yield OutFile(name, hub.session_lines(session, _counted(session.entries, "entries", written)))
     written["sessions"] += len(set(snapshot.keys))
+    infos: list[str] = []
     for document in _counted(snapshot.documents, "documents", written):
+        infos += hub.document_lines([document])
         yield OutFile(f"documents/{document.name}", [], document.raw or document.content.encode())
+    if infos:
+        yield OutFile(hub.DOCUMENT_INFO, infos)
     rows: list[tuple[str, str, Iterable[object]]] = [
         ("history.jsonl", "history", snapshot.history),
         ("knowledge.jsonl", "knowledge", snapshot.knowledge),

@@ -13,9 +13,10 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.lib.document_size import check_size
-from memoryhub.lib.errors import Conflict, NotFound
+from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.merge import merge_texts
+from memoryhub.lib.text.separated import split_entries, with_entry, without_entries
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
@@ -101,11 +102,17 @@ def remove_facts(document: MemoryDocument, facts: Collection[int], *, by: By) ->
     numbers = set(Fact.objects.filter(document=locked, died=None, pk__in=facts).values_list("line", flat=True))
     if not numbers or locked.head is None:
         return 0
-    lines = locked.head.content.split("\n")
-    text = "\n".join(line for number, line in enumerate(lines, 1) if number not in numbers)
+    text = without_facts(locked, locked.head.content, numbers)
     words = "a fact" if len(numbers) == 1 else f"{len(numbers)} facts"
     revise_document(locked, text, base=locked.head, by=by, reason=f"removed {words}")
     return len(numbers)
+
+
+def without_facts(document: MemoryDocument, text: str, lines: Collection[int]) -> str:
+    """Return a document's text without the facts at the given lines."""
+    if document.separator:
+        return without_entries(text, document.separator, lines)
+    return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in lines)
 
 
 @transaction.atomic
@@ -118,27 +125,47 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
     living = Fact.objects.filter(pk=fact.pk, died=None).first()
     if living is None or document.head is None:
         raise NotFound(gettext("This fact has been removed in the meantime."), code="no_such_fact")
-    lines = document.head.content.split("\n")
-    bullet = _BULLET.match(lines[living.line - 1])
+    if document.separator:
+        entry = checked_entry(document, text)
+        new_text = with_entry(document.head.content, document.separator, entry, at=living.line)
+        line = next(one.line for one in split_entries(new_text, document.separator) if one.text == entry)
+    else:
+        new_text, line = _with_fact(document.head.content, living, text, category, section)
+    revision = revise_document(document, new_text, base=document.head, by=by, reason="edited a fact")
+    living.refresh_from_db()
+    if living.died_id is None:
+        return living
+    heir = Fact.objects.get(document=document, born=revision, line=line)  # too different to be matched
+    kept = {name: getattr(living, name) for name in ("pinned", "last_verified_at", "review_by")}
+    Fact.objects.filter(pk=heir.pk).update(**kept)
+    heir.refresh_from_db()
+    return heir
+
+
+def checked_entry(document: MemoryDocument, text: str) -> str:
+    """Return a fact as an entry of a document with separators; it may have several lines. Raises Invalid."""
+    entry = clean_text(text.replace("\r\n", "\n")).strip()
+    if not entry or any(line.strip() == document.separator for line in entry.split("\n")):
+        words = gettext("A fact of %(document)s needs a text without the line %(separator)s.")
+        raise Invalid(words % {"document": document.name, "separator": document.separator}, code="bad_fact")
+    return entry
+
+
+def _with_fact(before: str, fact: Fact, text: str, category: str, section: str) -> tuple[str, int]:
+    """Return a document with a fact reworded or moved, and the fact's line. Raises NotFound."""
+    lines = before.split("\n")
+    bullet = _BULLET.match(lines[fact.line - 1])
     mark = bullet.group() if bullet else "- "
     new = f"{mark}{f'[{category}] ' if category else ''}{' '.join(clean_text(text).split())}"
-    place = living.line - 1
-    if section != living.section:
-        at = _end_of_section(document.head.content, section)
+    place = fact.line - 1
+    if section != fact.section:
+        at = _end_of_section(before, section)
         lines.insert(at, new)
         del lines[place if at > place else place + 1]
         place = at - 1 if at > place else at
     else:
         lines[place] = new
-    revision = revise_document(document, "\n".join(lines), base=document.head, by=by, reason="edited a fact")
-    living.refresh_from_db()
-    if living.died_id is None:
-        return living
-    heir = Fact.objects.get(document=document, born=revision, line=place + 1)  # too different to be matched
-    kept = {name: getattr(living, name) for name in ("pinned", "last_verified_at", "review_by")}
-    Fact.objects.filter(pk=heir.pk).update(**kept)
-    heir.refresh_from_db()
-    return heir
+    return "\n".join(lines), place + 1
 
 
 def _end_of_section(text: str, title: str) -> int:
@@ -159,6 +186,9 @@ def _end_of_section(text: str, title: str) -> int:
 def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
     """Restore a removed fact at the end of its section, or of the document if the section is gone."""
     document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
+    if document.separator:
+        text = with_entry(document.head.content if document.head else "", document.separator, fact.text)
+        return revise_document(document, text, base=document.head, by=by, reason="brought a fact back")
     category = f"[{fact.category}] " if fact.category else ""
     line = f"- {category}{fact.text}"
     lines = (document.head.content if document.head else "").split("\n")

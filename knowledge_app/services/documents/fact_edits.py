@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.editing import Saved, save_text
+from knowledge_app.services.documents.editing import Saved, save_text, without_facts
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.validation import clean_text
@@ -46,6 +46,9 @@ def recategorise_facts(document: MemoryDocument, facts: Collection[int], categor
     changing = [fact for fact in living if fact.category != wanted]
     if locked.head is None or not changing:
         return Revised(None, 0)
+    if locked.separator:
+        words = gettext("Facts of %(document)s have no categories.")
+        raise Invalid(words % {"document": locked.name}, code="bad_category")
     lines = locked.head.content.split("\n")
     for fact in changing:
         lines[fact.line - 1] = _with_category(lines[fact.line - 1], fact, wanted)
@@ -68,7 +71,7 @@ def withdraw_facts(document: MemoryDocument, facts: Collection[int], *, by: By, 
     if locked.head is None or not living:
         return Revised(None, 0)
     numbers = {fact.line for fact in living}
-    text = "\n".join(line for number, line in enumerate(locked.head.content.split("\n"), 1) if number not in numbers)
+    text = without_facts(locked, locked.head.content, numbers)
     words = f"removed {_count(len(living))}{f': {reason}' if reason else ''}"
     revision = revise_document(locked, text, base=locked.head, by=by, reason=words)
     return Revised(revision, len(living))

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.change_review import pinned_facts, store_held
+from knowledge_app.services.documents.limits import limit_fields
 from knowledge_app.services.documents.outside_edit_plan import (
     LineEdits,
     OutsideEdit,
@@ -50,16 +51,27 @@ def import_document(
     document = None
     if workspace.pk:
         document = _documents().filter(workspace=workspace, name=record.name).first()
+    if document and not dry_run:
+        _set_limits(document, record)
     edit = _checked(document, _plan(document, record, _written_at(document, modified_at, now)), record)
     _count(tally, edit, path, is_new=document is None or document.head is None)
     if dry_run or edit.verdict == "unchanged":
         return tally
     with transaction.atomic():
         document = document or open_document(workspace, record.name, path)
+        _set_limits(document, record)
         if document.path != path and edit.verdict != "empty":
             MemoryDocument.objects.filter(pk=document.pk).update(path=path)
         _apply(document, edit, record, now)
     return tally
+
+
+def _set_limits(document: MemoryDocument, record: DocumentRecord) -> None:
+    changed = {name: value for name, value in limit_fields(record).items() if getattr(document, name) != value}
+    for name, value in changed.items():
+        setattr(document, name, value)
+    if changed:
+        document.save(update_fields=list(changed))
 
 
 @transaction.atomic

@@ -15,6 +15,7 @@ from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.change_guard import check_change
 from memoryhub.lib.text.facts import fact_lines, normal_form
+from memoryhub.lib.text.separated import with_entry
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By
 
@@ -62,24 +63,26 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
     text = " ".join(clean_text(fact).split()).removeprefix("- ")
     if not text or len(text) > MAX_FACT:
         raise Invalid(f"A fact must have 1 to {MAX_FACT:,} characters.", code="bad_fact")
-    line = f"- {text}"
+    line = text if document.separator else f"- {text}"
     before = head_text(document)
-    checked = check_change(before, _with_line(before, line))
+    checked = check_change(before, _with_line(document, before, line))
     with transaction.atomic():
         locked = _locked(document)
         head = locked.head
         before = head.content if head else ""
-        known = {normal_form(one.text) for one in fact_lines(before)}
-        if {normal_form(one.text) for one in fact_lines(line)} <= known:
+        known = {normal_form(one.text) for one in fact_lines(before, locked.separator)}
+        if {normal_form(one.text) for one in fact_lines(line, locked.separator)} <= known:
             return Written()
-        after = _cleaned(_with_line(before, line))
+        after = _cleaned(_with_line(locked, before, line))
         flags = judge(locked, check_change(before, after, known=checked))
         if flags:
             return Written(held=_hold(locked, head, after, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, after, base=head, by=by, reason=f"added by {by.actor.name}"))
 
 
-def _with_line(text: str, line: str) -> str:
+def _with_line(document: MemoryDocument, text: str, line: str) -> str:
+    if document.separator:
+        return with_entry(text, document.separator, line)
     return f"{text.rstrip()}\n{_gap(text)}{line}\n" if text.strip() else f"# Memory\n\n{line}\n"
 
 

@@ -9,10 +9,11 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.limits import check_limits
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
-from sessions_app.models import Run, Workspace
+from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By, record
 
 
@@ -60,6 +61,8 @@ def revise_document(
     """
     if content != (base.content if base else ""):
         check_size(content, base.content if base else "")
+        if by.actor.kind != AuditRecord.ActorKind.SYNC:  # a file is as its program wrote it
+            check_limits(document, content, base.content if base else "")
     with transaction.atomic():
         revision = MemoryRevision.objects.create(
             document=document,
@@ -101,9 +104,9 @@ def record_reveal(by: By, document: MemoryDocument, revision: MemoryRevision) ->
 
 
 def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
-    """Match the bullets with the current facts: update reworded ones, end missing ones, create new ones."""
+    """Match the facts in the text with the current facts: update reworded ones, end missing ones, create new ones."""
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
-    lines = fact_lines(revision.content)
+    lines = fact_lines(revision.content, document.separator)
     pairs = match_facts([_line(fact) for fact in living], lines)
     moved = [_move(living[old], lines[new]) for new, old in pairs.items() if _line(living[old]) != lines[new]]
     Fact.objects.bulk_update(moved, ["section", "category", "text", "line", "origins_checked_at"], batch_size=200)

@@ -16,6 +16,7 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
+from knowledge_app.services.documents.limits import stated_limit
 from knowledge_app.services.held_rows import unheld
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -114,7 +115,14 @@ def document_records(workspace: Workspace) -> Iterator[DocumentRecord]:
     for document in documents.order_by("name"):
         if document.head:
             raw = document.head.raw
-            yield DocumentRecord(document.name, document.head.content, None if raw is None else bytes(raw))
+            yield DocumentRecord(
+                document.name,
+                document.head.content,
+                None if raw is None else bytes(raw),
+                document.separator,
+                stated_limit(document),
+                document.is_instructions,
+            )
 
 
 def history_records(workspace: Workspace) -> Iterator[HistoryRecord]:

@@ -19,6 +19,7 @@ from knowledge_app.services.documents.editing import (
     save_text,
     start_document,
 )
+from knowledge_app.services.documents.limits import excesses, limits_of
 from knowledge_app.services.documents.revisions import record_reveal
 from memoryhub.documents.blame_runs import PAGE_LINES, blame_runs
 from memoryhub.documents.forms import EditForm, FactForm
@@ -75,6 +76,7 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     start_values = {"text": head.content if head else "", "base": head.number if head else 0}
     form = EditForm(request.POST or None, initial=start_values)
     context = document_context(request, document, "edit") | {"form": form, "conflict": None}
+    context |= {"limits": limits_of(document), "over_limit": _unconfirmed_excesses(request, document, form)}
     status = 200
     if form.is_bound and form.is_valid():
         try:
@@ -105,6 +107,19 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         record_reveal(by_person(request), document, head)
     context["preview"] = render_markdown(str(text))
     return render_page(request, "documents/edit.html", context, status=status)
+
+
+def _unconfirmed_excesses(request: HttpRequest, document: MemoryDocument, form: EditForm) -> list[str]:
+    """Return by how much a posted text is over the document's limits, and add an error to the form.
+
+    Nothing if the person confirmed it. Saving itself refuses a text that the agent would refuse.
+    """
+    if document.separator or "over_limit" in request.POST or not (form.is_bound and form.is_valid()):
+        return []
+    over = excesses(document, form.cleaned_data["text"])
+    if over:
+        form.add_error(None, gettext("The agent doesn't read all of this text. Nothing was saved."))
+    return over
 
 
 def _flash_saved(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  # noqa: FBT001  private

@@ -4,7 +4,8 @@
 ``records.py``, without fields that have their default value: ``sessions/*.jsonl`` (one epoch per file: a ``session``
 line, then ``summary`` and ``entry`` lines), ``history.jsonl``, ``knowledge.jsonl``, ``observations.jsonl``,
 ``key-values.jsonl``, ``cached-responses.jsonl``, ``terms.jsonl`` (a ``graph`` line, then ``term`` lines, embeddings
-as base64 of float32). ``documents/`` contains memory documents unchanged. Times are ISO 8601 in UTC.
+as base64 of float32). ``documents/`` contains memory documents unchanged, ``documents.jsonl`` a ``DocumentInfo`` for
+some of them. Times are ISO 8601 in UTC.
 """
 
 from __future__ import annotations
@@ -12,18 +13,42 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from memoryhub.lib import vectors
-from memoryhub.lib.layouts.records import EntryRecord, SessionRecord
+from memoryhub.lib.layouts.records import DocumentLimit, DocumentRecord, EntryRecord, SessionRecord
 from memoryhub.lib.layouts.snapshot import Snapshot
 
+DOCUMENTS = ("MEMORY.md", "SOUL.md", "USER.md")
 MANIFEST = "memoryhub.json"
+DOCUMENT_INFO = "documents.jsonl"
 FORMAT, VERSION = "memoryhub", 1
 SETTINGS = ("memory_window", "max_tokens", "max_entries", "recent_window", "min_entries_to_compress")
+
+
+@dataclass(frozen=True)
+class DocumentInfo:
+    """What a document's text doesn't tell: a line of ``documents.jsonl``. Names beside ``DOCUMENTS`` always have one."""
+
+    name: str
+    separator: str = ""
+    chars: int | None = None
+    byte_count: int | None = None
+    lines: int | None = None
+    is_instructions: bool = False
+
+
+def document_lines(documents: Iterable[DocumentRecord]) -> Iterator[str]:
+    """Yield the lines of ``documents.jsonl``."""
+    for document in documents:
+        limit = document.limit or DocumentLimit()
+        sizes = (limit.chars, limit.byte_count, limit.lines)
+        info = DocumentInfo(document.name, document.separator, *sizes, document.is_instructions)
+        if document.name not in DOCUMENTS or info != DocumentInfo(document.name):
+            yield _line(to_row(info))
 
 
 def manifest(snapshot: Snapshot) -> str:

@@ -18,12 +18,21 @@ from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts import grid, grip
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry, rejection_reason
-from memoryhub.lib.layouts.hub import FORMAT, MANIFEST, SETTINGS, VERSION
+from memoryhub.lib.layouts.hub import (
+    DOCUMENT_INFO,
+    DOCUMENTS,
+    FORMAT,
+    MANIFEST,
+    SETTINGS,
+    VERSION,
+    DocumentInfo,
+)
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     CachedResponseRecord,
     DetectedLayout,
+    DocumentLimit,
     EntryKind,
     EntryRecord,
     FileKind,
@@ -62,6 +71,7 @@ PROGRAMS = (
 )
 MAX_INT = 2**31 - 1
 MAX_EPOCHS = 100_000
+MAX_NAME_LENGTH, MAX_SEPARATOR_LENGTH = 200, 16  # of documents
 METHODS = ("llm", "heuristic", "imported")
 LENGTHS = {"role": ROLE_LENGTH, "model": 200, "provider": 100}
 SHORT = ("tool_call_id", "source_id", "summary_source_id", "parent_key", "parent_call_id", "forked_from")
@@ -77,7 +87,6 @@ REQUIRED = (
     (ObservationRecord, "uid"),
     (SummaryRecord, "source_id"),
 )
-DOCUMENTS = ("MEMORY.md", "SOUL.md", "USER.md")
 IDS = ("content_id", "uid", "key", "text", "source_id")  # of rows, terms and summaries
 WRAPPED = (SessionRecord, SummaryRecord, EntryRecord, GraphRecord, TermRecord)  # lines {"entry": {…}} and so on
 ROWS: list[tuple[str, FileKind, type[Any]]] = [
@@ -119,15 +128,43 @@ def read(folder: Folder, _found: DetectedLayout, _zone: tzinfo = UTC) -> Iterato
     for name in folder.names("sessions"):
         if name.endswith(".jsonl"):
             yield _read_session(folder, join_path("sessions", name))
-    for name in DOCUMENTS:
-        if folder.exists(join_path("documents", name)):
-            yield read_document(folder, join_path("documents", name))
-    for name in folder.names("documents"):
-        if name not in DOCUMENTS:
-            path = join_path("documents", name)
+    yield from _read_documents(folder)
+    yield from _read_rows(folder)
+
+
+def _read_documents(folder: Folder) -> Iterator[FileRead]:
+    infos = {name: DocumentInfo(name) for name in DOCUMENTS}
+    if folder.exists(DOCUMENT_INFO):
+        file = _read_lines(folder, DOCUMENT_INFO, "document", _document_info)
+        infos |= {info.name: info for info in cast("list[DocumentInfo]", file.items)}
+        yield replace(file, items=[])
+    for info in infos.values():
+        if folder.exists(join_path("documents", info.name)):
+            yield _with_info(read_document(folder, join_path("documents", info.name)), info)
+    for file_or_link in folder.files("documents"):
+        path = file_or_link if isinstance(file_or_link, str) else ""
+        if path and path.removeprefix("documents/") not in infos:
             problem = Problem(path, None, "is not a document that MemoryHub knows", "skipped", "ignored")
             yield FileRead(path, "other", None, problems=[problem])
-    yield from _read_rows(folder)
+
+
+def _document_info(row: Any) -> DocumentInfo:
+    info = from_row(DocumentInfo, row)
+    is_path = all(part not in ("", ".", "..") for part in info.name.split("/"))
+    if not is_path or len(info.name) > MAX_NAME_LENGTH or len(info.separator) > MAX_SEPARATOR_LENGTH:
+        raise NoEntry("has an invalid name or separator")
+    return info
+
+
+def _with_info(file: FileRead, info: DocumentInfo) -> FileRead:
+    limit = DocumentLimit(info.chars, info.byte_count, info.lines)
+    stated = {
+        "name": info.name,
+        "separator": info.separator,
+        "limit": None if limit == DocumentLimit() else limit,
+        "is_instructions": info.is_instructions,
+    }
+    return replace(file, items=[replace(cast("Any", item), **stated) for item in file.items])
 
 
 def _read_rows(folder: Folder) -> Iterator[FileRead]:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from memoryhub.lib.text.separated import separator_in, split_entries
+
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"^\s*[-*+]\s+(?:\[(?P<category>[\w-]{1,64})\]\s+)?(?P<text>\S.*?)\s*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
@@ -19,7 +21,10 @@ MAX_CHAR_PAIRS = 100_000_000  # character pairs compared, a few seconds; further
 
 @dataclass(frozen=True)
 class FactLine:
-    """A bullet with its section heading, optional ``[category]``, text and line number from 1."""
+    """A bullet with its section heading, optional ``[category]``, text and line number from 1.
+
+    In a document with separators, an entry: without section or category, possibly of several lines.
+    """
 
     section: str
     category: str
@@ -53,8 +58,13 @@ def split_sections(text: str) -> list[Section]:
     return [Section(title, level, start, end) for (title, level, start), end in zip(starts, ends, strict=True)]
 
 
-def fact_lines(text: str) -> list[FactLine]:
-    """Return the bullets of a document in order, ignoring code fences."""
+def fact_lines(text: str, separator: str = "") -> list[FactLine]:
+    """Return the bullets of a document in order, ignoring code fences; with a separator, its entries.
+
+    ``separator``: default: the one that the text contains, if any.
+    """
+    if separator := separator or separator_in(text):
+        return [FactLine("", "", entry.text, entry.line) for entry in split_entries(text, separator)]
     facts: list[FactLine] = []
     section, fenced = "", False
     for number, line in enumerate(text.split("\n"), 1):
