@@ -23,7 +23,8 @@ VOID = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "met
 NOT_WORDS = ("script", "style", "code", "pre", "kbd", "samp", "bdi", "textarea")
 READ_OUT = ("title", "aria-label", "aria-description", "placeholder", "alt", "label")
 NAMES = re.compile(
-    r"MemoryHub|nanobot|Grip|grid|AgTerm|Markdown|JSON Lines|JSON|CSV|XLSX|YAML|MCP|REST|BM25|SHA-256|UTC"
+    r"MemoryHub|nanobot|Grip|grid|AgTerm|Claude Code|Codex|Gemini CLI|OpenClaw|OpenCode|Hermes|server-memory|"
+    r"basic-memory|Memory bank|Markdown|JSON Lines|JSON|CSV|XLSX|YAML|MCP|REST|BM25|SHA-256|UTC"
 )
 LETTERS = re.compile(r"[^\W\d_]{2,}")
 

@@ -31,7 +31,7 @@ SETTINGS = ("memory_window", "max_tokens", "max_entries", "recent_window", "min_
 
 @dataclass(frozen=True)
 class DocumentInfo:
-    """What a document's text doesn't tell: a line of ``documents.jsonl``. Names beside ``DOCUMENTS`` always have one."""
+    """What a document's text doesn't tell: a line of ``documents.jsonl``. Names not in ``DOCUMENTS`` have one."""
 
     name: str
     separator: str = ""
