@@ -58,6 +58,15 @@ MEMORYHUB_ROOTS = list(
         if part and Path(part) != Path(part).parent
     )
 )
+# The homes of agents that keep several projects: where the agents' own variables say, or else the usual places.
+AGENT_HOMES = (
+    os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude",
+    os.environ.get("CODEX_HOME") or "~/.codex",
+    "~/.gemini",
+    "~/.openclaw",
+    os.environ.get("HERMES_HOME") or "~/.hermes",
+    f"{os.environ.get('XDG_DATA_HOME') or '~/.local/share'}/opencode",
+)
 # MEMORYHUB_QUIET_SECONDS: how long a file must be unchanged before it is read. Default: 1 second.
 MEMORYHUB_QUIET_SECONDS = float(os.environ.get("MEMORYHUB_QUIET_SECONDS", "1"))
 # MEMORYHUB_SETUP_MINUTES: how long the setup link is valid. Default: 30 minutes.

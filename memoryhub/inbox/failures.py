@@ -97,7 +97,9 @@ def unfixed_first_imports(now: datetime) -> QuerySet[ImportReport]:
     is_upload = Q(path__startswith=str(uploads()))
     same_upload = is_upload & Exists(later.filter(is_upload, name=OuterRef("name")))
     reports = ImportReport.objects.filter(_has_failed_or_problems(now), workspace=None, created_at__gte=now - RECENT)
-    return reports.exclude(Exists(later.filter(path=OuterRef("path")))).exclude(same_upload)
+    return reports.exclude(Exists(later.filter(path=OuterRef("path"), project=OuterRef("project")))).exclude(
+        same_upload
+    )
 
 
 def _has_failed_or_problems(now: datetime) -> Q:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
+from django.conf import settings
+
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.projects import projects_of
+from memoryhub.lib.layouts.records import Project
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import is_below_roots
 from sessions_app.models import Workspace
@@ -29,27 +34,35 @@ DEPTH = 4
 
 @dataclass(frozen=True)
 class FoundFolder:
-    """``path``: starting with "~". ``file_count``: up to 500. ``workspace``: the one it was imported into, if any."""
+    """``path``: starting with "~". ``file_count``: up to 500; 0 for a home with projects.
+
+    ``workspaces``: those that it was imported into.
+    """
 
     path: str
     program: str
     file_count: int
-    modified_at: datetime
-    workspace: Workspace | None = None
+    modified_at: datetime | None
+    project_count: int = 0
+    byte_count: int = 0
+    workspaces: Sequence[Workspace] = ()
 
     @property
     def has_more_files(self) -> bool:
         return self.file_count == COUNTED_FILES
 
+    @property
+    def workspace(self) -> Workspace | None:
+        return self.workspaces[0] if self.workspaces else None
+
 
 def found_folders() -> list[FoundFolder]:
     """Return the readable agents' folders in the usual places from which pages may import. Links aren't followed."""
-    found = [folder for place in USUAL_PLACES if (folder := _look(place))]
-    paths = [str(Path(folder.path).expanduser()) for folder in found]
-    imported = {row.path: row for row in Workspace.objects.filter(path__in=paths)}
+    places = dict.fromkeys([*USUAL_PLACES, *settings.AGENT_HOMES])
+    found = {str(Path(place).expanduser()): folder for place in places if (folder := _look(place))}
+    imported = list(Workspace.objects.filter(path__in=found).order_by("name", "id"))
     return [
-        FoundFolder(one.path, one.program, one.file_count, one.modified_at, imported.get(path))
-        for one, path in zip(found, paths, strict=True)
+        replace(folder, workspaces=[row for row in imported if row.path == path]) for path, folder in found.items()
     ]
 
 
@@ -59,11 +72,19 @@ def _look(place: str) -> FoundFolder | None:
         if path.is_symlink() or not path.is_dir() or not is_below_roots(path):
             return None
         with Folder(path) as folder:
-            layout = detect(folder).layout
+            detected = detect(folder)
+            program = Workspace.Layout(detected.layout).label
+            if projects := projects_of(folder, detected):
+                return _home(place, program, projects)
             files = (file for file in folder.files(depth=DEPTH) if isinstance(file, str))
             names = list(islice(files, COUNTED_FILES))
             modified = max((folder.modified_ns(name) for name in names), default=0)
     except (OSError, RuntimeError, MemoryHubError):
         return None
-    modified_at = datetime.fromtimestamp(modified / 1e9, UTC)
-    return FoundFolder(place, Workspace.Layout(layout).label, len(names), modified_at) if names else None
+    return FoundFolder(place, program, len(names), datetime.fromtimestamp(modified / 1e9, UTC)) if names else None
+
+
+def _home(place: str, program: str, projects: Sequence[Project]) -> FoundFolder:
+    latest = max((one.last_active for one in projects if one.last_active), default=None)
+    size = sum(one.byte_count for one in projects)
+    return FoundFolder(place, program, 0, latest, len(projects), size)

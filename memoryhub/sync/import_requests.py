@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,8 @@ from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResul
 from memoryhub.sync.importing import Progress as FileProgress
 from sessions_app.models import ImportReport, Workspace
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.sources import path_hash, store_problems
+from sessions_app.services.sources import folder_hash, store_problems
+from sessions_app.services.syncing import switch_sync
 
 COMMAND_NAME = "a command"
 PROBLEM_OUTCOMES = ("rejected", "repaired", "held")  # of problems that somebody should check
@@ -38,22 +39,27 @@ FAILURES = {  # messages for errors of the queue
 }
 
 
-def request_import(*, path: str, user: User, name: str = "", layout: str = "auto") -> ImportReport:
-    """Queue an import and return its report, or the report of the folder's pending import."""
+def request_import(
+    *, path: str, user: User, name: str = "", layout: str = "auto", project: str = "", follow: bool = False
+) -> ImportReport:
+    """Queue an import and return its report, or the report of the pending import of the same folder and project.
+
+    ``follow``: let the worker follow the folder afterwards.
+    """
     by = By(Actor("person", user.get_username()), timezone.now())
-    values = {"path": path, "requested_by": user, "name": name, "wanted_layout": layout or "auto"}
-    return _request(values, by)
+    values = {"path": path, "project": project, "requested_by": user, "name": name, "wanted_layout": layout or "auto"}
+    return _request(values, by, follow=follow)
 
 
 @db_retry.retried
 @transaction.atomic
-def _request(values: dict[str, Any], by: By) -> ImportReport:
-    path = values["path"]
-    workspace = Workspace.objects.filter(path=path).first()
+def _request(values: dict[str, Any], by: By, *, follow: bool) -> ImportReport:
+    path, project = values["path"], values["project"]
+    workspace = Workspace.objects.filter(path=path, project=project).first()
     report = ImportReport.objects.create(**values, workspace=workspace, created_at=by.at)
-    options = {"report": report.pk, "source": path}
+    options = {"report": report.pk, "source": path} | ({"follow": True} if follow else {})
     home = this_home() if Path(path).is_relative_to(settings.MEMORYHUB_HOME) else ""
-    key = f"import:{path_hash(path)}"
+    key = f"import:{folder_hash(path, project)}"
     job, is_new = request_job("import", workspace, options, by=by, key=key, home=home)
     if not is_new:
         report.delete()
@@ -80,6 +86,8 @@ def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, An
     actor = Actor("person", job.requested_by)
     result = _import(report, progress, by=By(actor, clock()))
     _end_if_cancelled(result, progress)
+    if job.options.get("follow"):
+        switch_sync(result.workspace, follow=True, by=By(actor, clock()))
     scan_first(result.workspace, by=By(actor, clock()))
     return progress.result
 
@@ -93,7 +101,7 @@ def run_import(report: ImportReport, *, by: By, progress: FileProgress | None = 
     command = Actor(by.actor.kind, COMMAND_NAME)
     with suppress(JobCancelled), local_job("import", None, options, actor=command, clock=timezone.now) as running:
         ImportReport.objects.filter(pk=report.pk).update(job=running.job)
-        result = _import(report, running, by=by, on_file=progress)
+        result = _import(report, running, by=by, on_file=progress, may_read=anywhere)
         _end_if_cancelled(result, running)
     return result
 
@@ -103,14 +111,28 @@ def import_now(report: ImportReport, *, by: By) -> ImportResult:
 
     Raises the errors of ``import_workspace``.
     """
-    result = import_workspace(Path(report.path), by=by, name=report.name, layout=report.wanted_layout)
+    result = import_workspace(
+        Path(report.path), by=by, name=report.name, layout=report.wanted_layout, project=report.project
+    )
     _store_outcome(report, result)
     report.status, report.finished_at = Job.Status.DONE, by.at
     report.save(update_fields=["status", "finished_at"])
     return result
 
 
-def _import(report: ImportReport, progress: Progress, *, by: By, on_file: FileProgress | None = None) -> ImportResult:
+def anywhere(_path: Path) -> bool:
+    """Commands may read what they are told to, unlike pages."""
+    return True
+
+
+def _import(
+    report: ImportReport,
+    progress: Progress,
+    *,
+    by: By,
+    on_file: FileProgress | None = None,
+    may_read: Callable[[Path], bool] | None = None,
+) -> ImportResult:
     def step(done: int, file_count: int, file: str) -> None:
         if on_file:
             on_file(done, file_count, file)
@@ -123,8 +145,9 @@ def _import(report: ImportReport, progress: Progress, *, by: By, on_file: FilePr
             if done != file_count:
                 raise ImportCancelled(cancelled_message(done, file_count)) from None
 
-    path, options = Path(report.path), {"name": report.name, "layout": report.wanted_layout}
-    result = import_workspace(path, by=by, progress=step, **options)  # type: ignore[arg-type]
+    path = Path(report.path)
+    options = {"name": report.name, "layout": report.wanted_layout, "project": report.project}
+    result = import_workspace(path, by=by, progress=step, may_read=may_read, **options)  # type: ignore[arg-type]
     _store_outcome(report, result)
     progress.result = {"added": dict(+result.tally.added)}
     return result
@@ -139,7 +162,7 @@ def _store_outcome(report: ImportReport, result: ImportResult) -> None:
     tally = result.tally
     with transaction.atomic():
         report.refresh_from_db()
-        report.workspace = result.workspace
+        report.workspace, report.project = result.workspace, result.found.project
         report.layout, report.layout_version = result.found.layout, result.found.version
         report.added, report.updated = dict(+tally.added), dict(+tally.updated)
         report.unchanged = dict(+tally.unchanged)
@@ -156,7 +179,7 @@ def close_report(job: Job, now: datetime) -> None:
         return
     report.status, report.finished_at, report.error_code = job.status, now, ""
     report.files_done, report.file_count = job.steps_done, job.steps_total
-    report.workspace = report.workspace or Workspace.objects.filter(path=report.path).first()
+    report.workspace = report.workspace or _workspace_of(report)
     if job.status == Job.Status.FAILED:
         report.error = FAILURES.get(job.error_code, job.error)
         report.error_code = ImportRefused.code if job.error_code == "unexpected" else job.error_code
@@ -168,6 +191,10 @@ def close_report(job: Job, now: datetime) -> None:
         report.dismissed_at = _earlier_dismissal(report)
     report.save()
     Job.objects.filter(pk=job.pk).update(workspace=report.workspace)
+
+
+def _workspace_of(report: ImportReport) -> Workspace | None:
+    return Workspace.objects.filter(path=report.path, project=report.project).first()
 
 
 def _earlier_dismissal(report: ImportReport) -> datetime | None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -45,6 +45,7 @@ from memoryhub.lib.layouts.records import (
     KeyValueRecord,
     KnowledgeRecord,
     ObservationRecord,
+    Project,
     SessionRecord,
 )
 from memoryhub.lib.safe_folder import Folder, FolderMissing
@@ -52,14 +53,15 @@ from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.archives import extract_archive
 from memoryhub.sync.check_ahead import new_texts
 from memoryhub.sync.fork_order import originals_first
+from memoryhub.sync.instructions import read_instructions
+from memoryhub.sync.projects import choose_project
+from memoryhub.sync.source_workspace import workspace_for
 from sessions_app.models import SourceFile, Workspace
-from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import By, record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.session_links import link_sessions
-from sessions_app.services.sources import find_source, mark_missing, path_hash, record_sessions, record_source
-from sessions_app.services.workspaces import free_slug
+from sessions_app.services.sources import find_source, folder_hash, mark_missing, record_sessions, record_source
 
 Progress = Callable[[int, int, str], None]  # files done, number of files, current file
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
@@ -98,39 +100,69 @@ def import_workspace(
     by: By,
     name: str = "",
     layout: str = "auto",
+    project: str = "",
     dry_run: bool = False,
     progress: Progress = lambda _done, _all, _file: None,
+    may_read: Callable[[Path], bool] | None = None,
 ) -> ImportResult:
     """Import an agent's folder, an AgTerm export or an archive of either into its workspace.
 
-    The workspace is the one that was imported from the same path before, or else a new one. Each source file is one
-    transaction. Nothing is deleted from the hub because a file lacks it; a second import changes nothing.
-    ``progress`` is called after each file and at the end; if it raises ImportCancelled, the import ends there, and no
-    file counts as missing. Raises FolderMissing (and marks a known workspace as unavailable), Invalid, BadArchive,
-    ImportRefused.
+    The workspace is the one that was imported from the same path and project before, or else a new one. ``project``:
+    its name, if the folder is a home with several. Each source file is one transaction. Nothing is deleted from the
+    hub because a file lacks it; a second import changes nothing. ``progress`` is called after each file and at the
+    end; if it raises ImportCancelled, the import ends there, and no file counts as missing. ``may_read``: whether the
+    instructions in a project's own folder may be read; by default, below the roots of pages. Raises FolderMissing
+    (and marks a known workspace as unavailable), Invalid, NotFound, BadArchive, ImportRefused.
     """
     path = own_path(path)
-    with import_lock(path), opened_source(path, by.at) as (folder, only):
-        found = detect(folder, layout, only=only)
-        workspace = workspace_for(path, name, found, by.at, dry_run=dry_run)
-        result = ImportResult(workspace, found)
-        file_count = count_files(folder, found, only=only)
-        zone = ZoneInfo(settings.TIME_ZONE)
-        done = 0
-        try:
-            for read in originals_first(workspace, read_folder(folder, found, zone=zone, only=only)):
-                done += not read.is_foreign
-                result.tally.include(import_source_file(workspace, read, by.at, dry_run=dry_run))
-                progress(done, max(file_count, done), read.path)
-            if done < file_count:  # some files held no memory
-                progress(done, done, "")
-        except ImportCancelled as error:
-            result.cancellation = error.message
-        if not dry_run:
-            _finish(result, by)
-            find_secrets(workspace, count=result.tally.added["entries"], now=by.at)
-            infer_origins(workspace, now=by.at, limit=MAX_EXPLAINED)
+    with opened_source(path, by.at) as (folder, only):
+        found, chosen = choose_project(folder, detect(folder, layout, only=only), project)
+        instructions = _instructions_folder(path, chosen, may_read or is_below_roots)
+        with import_lock(path, found.project):
+            workspace = workspace_for(
+                path,
+                name or (chosen.label if chosen else ""),
+                found,
+                by.at,
+                dry_run=dry_run,
+                instructions=instructions,
+            )
+            result = ImportResult(workspace, found)
+            files = read_folder(folder, found, zone=ZoneInfo(settings.TIME_ZONE), only=only)
+            reads = chain(originals_first(workspace, files), read_instructions(workspace, {}))
+            file_count = count_files(folder, found, only=only) or (chosen.session_count if chosen else 0)
+            _import_files(result, reads, file_count, by, dry_run=dry_run, progress=progress)
+            if not dry_run:
+                _finish(result, by)
+                find_secrets(workspace, count=result.tally.added["entries"], now=by.at)
+                infer_origins(workspace, now=by.at, limit=MAX_EXPLAINED)
     return result
+
+
+def _import_files(
+    result: ImportResult, reads: Iterator[FileRead], file_count: int, by: By, *, dry_run: bool, progress: Progress
+) -> None:
+    done = 0
+    try:
+        for read in reads:
+            done += not read.is_foreign
+            result.tally.include(import_source_file(result.workspace, read, by.at, dry_run=dry_run))
+            progress(done, max(file_count, done), read.path)
+        if done < file_count:  # some files held no memory
+            progress(done, done, "")
+    except ImportCancelled as error:
+        result.cancellation = error.message
+
+
+def _instructions_folder(source: Path, project: Project | None, may_read: Callable[[Path], bool]) -> Path | None:
+    """Return the folder that a project's sessions worked in, if it exists on this machine and may be read."""
+    if project is None or not project.path or source.is_file() or _is_hub_home(source):
+        return None
+    path = Path(project.path)
+    if not path.is_absolute() or not path.is_dir():
+        return None
+    path = path.resolve()
+    return None if _is_hub_home(path) or not may_read(path) else path
 
 
 def is_below_roots(path: Path) -> bool:
@@ -153,11 +185,12 @@ def _is_hub_home(resolved: Path) -> bool:
 
 
 @contextmanager
-def import_lock(path: Path, *, timeout: float = 0) -> Iterator[None]:
-    """Hold the lock of a folder; wait ``timeout`` seconds for it. Raises ImportRefused."""
+def import_lock(path: Path, project: str = "", *, timeout: float = 0) -> Iterator[None]:
+    """Hold the lock of a folder, or of a project in it; wait ``timeout`` seconds for it. Raises ImportRefused."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=timeout, mode=0o600)
+    name = folder_hash(str(path), project)[:16]
+    lock = FileLock(locks / f"import-{name}.lock", timeout=timeout, mode=0o600)
     try:
         with lock:
             yield
@@ -195,41 +228,6 @@ def _only_folder(unpacked: Path) -> Path:
     children = list(unpacked.iterdir())
     is_wrapper = len(children) == 1 and children[0].is_dir() and children[0].name not in PARTS_OF_AGENTS
     return children[0] if is_wrapper else unpacked
-
-
-def workspace_for(path: Path, name: str, found: DetectedLayout, now: datetime, *, dry_run: bool) -> Workspace:
-    known = Workspace.objects.filter(path=str(path)).first()
-    name = name or (known.name if known else _name_of(path))
-    facts: dict[str, Any] = {
-        "layout": found.program or found.layout,
-        "layout_version": found.version,
-        "unavailable_since": None,
-    }
-    if known:
-        if found.layout not in WRITTEN_BACK:
-            facts["write_back"] = False
-        changed = [key for key, value in facts.items() if getattr(known, key) != value]
-        for key in changed:
-            setattr(known, key, facts[key])
-        if changed and not dry_run:
-            known.save(update_fields=changed)
-        return known
-    workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
-    workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
-    workspace.knowledge_in_context = facts["layout"] == "grip"
-    workspace.auto_compress = False  # its agent compresses; an operator can turn this on
-    for key, value in found.settings.items():
-        setattr(workspace, key, value)
-    if not dry_run:
-        with transaction.atomic():
-            workspace.slug = free_slug(name)
-            workspace.save()
-    return workspace
-
-
-def _name_of(path: Path) -> str:
-    names = [part for part in path.parts if part != "workspace"]
-    return names[-1].lstrip(".") or "workspace"
 
 
 def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:

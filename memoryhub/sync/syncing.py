@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -27,11 +28,13 @@ from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.read import count_files, read_folder
-from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
+from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.fork_order import originals_first
-from memoryhub.sync.importing import import_lock, import_sentence, import_source_file, own_path, workspace_for
+from memoryhub.sync.importing import import_lock, import_sentence, import_source_file, own_path
+from memoryhub.sync.instructions import read_instructions
+from memoryhub.sync.source_workspace import workspace_for
 from memoryhub.sync.write_back import FileWritten, import_copies, write_files
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By, record
@@ -78,7 +81,7 @@ def sync_workspace(
     if not workspace.path or path.is_file():
         raise Refused("Only a folder can be synced, not a file or an archive.", code="cannot_sync")
     try:
-        with import_lock(own_path(path), timeout=LOCK_TIMEOUT_SECONDS if wait else 0):
+        with import_lock(own_path(path), workspace.project, timeout=LOCK_TIMEOUT_SECONDS if wait else 0):
             result = _sync(workspace, path, by, full=full, wait=wait, send=send)
     except MemoryHubError as error:
         record_failure(workspace, error, started_at=by.at, now=timezone.now(), always=full)
@@ -92,6 +95,7 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, s
         with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
             is_export = folder.exists(MANIFEST)  # of a hub, whatever program it is from
             found = detect(folder, "auto" if is_export else workspace.layout)
+            found = replace(found, project=workspace.project or found.project)
             _refuse_emptied(folder, found, workspace)
             workspace = workspace_for(path, "", found, by.at, dry_run=False)
             result = SyncResult(workspace, found)
@@ -122,10 +126,11 @@ def _refuse_emptied(folder: Folder, found: DetectedLayout, workspace: Workspace)
 def _import_files(folder: Folder, result: SyncResult, by: By, *, full: bool) -> None:
     workspace = result.workspace
     rows = {row.path: row for row in SourceFile.objects.filter(workspace=workspace)}
-    if not full:
-        folder.skip_unchanged({path: row.stamp for path, row in rows.items() if _may_skip(row)})
+    stamps = {} if full else {path: row.stamp for path, row in rows.items() if _may_skip(row)}
+    folder.skip_unchanged(stamps)
     seen: set[str] = set()
-    for read in originals_first(workspace, read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE))):
+    files = read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE))
+    for read in chain(originals_first(workspace, files), read_instructions(workspace, stamps)):
         seen.add(read.path)
         row = rows.get(read.path)
         if read.is_skipped or (read.info is None and _is_recorded(row, read)):
@@ -177,8 +182,8 @@ def _stays_empty(row: SourceFile | None, read: FileRead, now: datetime) -> bool:
 
 def _hold_emptied(workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime) -> None:
     tally.unchanged["documents"] += 1
-    name = read.path.rpartition("/")[2]
-    document = MemoryDocument.objects.filter(workspace=workspace, name=name).first()
+    names = [item.name for item in read.items if isinstance(item, DocumentRecord)]
+    document = MemoryDocument.objects.filter(workspace=workspace, name__in=names).first()
     if document is not None:
         hold_emptied(document, now)
 

@@ -1,9 +1,10 @@
 from django.urls import path
 
-from memoryhub.sync.views import export, imports, sync
+from memoryhub.sync.views import export, imports, projects, sync
 
 urlpatterns = [
     path("import/", imports.new_import, name="import"),
+    path("import/projects/", projects.import_projects, name="import-projects"),
     path("imports/<int:pk>/", imports.import_report, name="import-report"),
     path("imports/<int:pk>/cancel/", imports.cancel, name="cancel-import"),
     path("w/<slug:slug>/imports/", imports.workspace_imports, name="workspace-imports"),

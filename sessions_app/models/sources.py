@@ -70,6 +70,7 @@ class ImportReport(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     path = models.TextField()
+    project = models.TextField(blank=True, default="", db_default="")
     name = models.CharField(max_length=200, blank=True)
     wanted_layout = models.CharField(max_length=16, default="auto")
     layout = models.CharField(max_length=16, blank=True)

@@ -10,7 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.querysets import WorkspaceQuerySet
 
-WRITTEN_BACK = ("nanobot", "grip")  # layouts whose memory documents the hub may write in the agent's folder
+# Layouts whose memory documents the hub may write in the agent's folder, and those with instructions that people
+# keep, which it may write if an operator turns that on. See knowledge_app.services.documents.write_rules.
+WRITTEN_BACK = ("nanobot", "grip", "claude-code", "openclaw", "hermes", "basic-memory", "memory-bank")
+INSTRUCTED = ("claude-code", "codex", "gemini-cli", "opencode")
 
 
 class Workspace(models.Model):
@@ -50,6 +53,8 @@ class Workspace(models.Model):
     layout_version = models.CharField(max_length=100, blank=True)
     path = models.TextField(blank=True, help_text="The agent's folder, as the hub sees it.")
     project = models.TextField(blank=True, default="", db_default="")
+    instructions_path = models.TextField(blank=True, default="", db_default="")
+    write_instructions = models.BooleanField(default=False, db_default=False)
     unavailable_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
@@ -100,10 +105,7 @@ class Workspace(models.Model):
                 condition=Q(compression_ratio__gt=0, compression_ratio__lt=1), name="workspace_ratio_is_a_share"
             ),
             models.CheckConstraint(condition=Q(recency_decay__gte=0), name="workspace_decay_not_negative"),
-            models.CheckConstraint(
-                condition=Q(write_back=False) | (Q(layout__in=WRITTEN_BACK) & ~Q(path="")),
-                name="workspace_written_back_fits",
-            ),
+            models.CheckConstraint(condition=Q(write_back=False) | ~Q(path=""), name="workspace_written_back_fits"),
             models.CheckConstraint(
                 condition=Q(is_followed=False) | ~Q(path=""), name="workspace_followed_has_folder"
             ),
@@ -118,6 +120,11 @@ class Workspace(models.Model):
     @property
     def program(self) -> str:
         return program_label(self.layout, self.layout_version)
+
+    @property
+    def can_be_written(self) -> bool:
+        """Tell whether the hub may write any file in the agent's folder, if writing is on."""
+        return self.layout in WRITTEN_BACK or (self.layout in INSTRUCTED and self.write_instructions)
 
     @property
     def is_two_way(self) -> bool:

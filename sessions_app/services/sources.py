@@ -21,6 +21,11 @@ def path_hash(path: str) -> str:
     return hashlib.sha256(path.encode()).hexdigest()
 
 
+def folder_hash(path: str, project: str = "") -> str:
+    """Return a hash that identifies a folder, or a project in it."""
+    return path_hash(f"{path}\0{project}" if project else path)
+
+
 def find_source(workspace: Workspace, path: str) -> SourceFile | None:
     if workspace.pk is None:
         return None

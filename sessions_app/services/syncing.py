@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError, Refused
 from sessions_app.models import SyncState, Workspace
-from sessions_app.models.workspaces import WRITTEN_BACK
+from sessions_app.models.workspaces import INSTRUCTED, WRITTEN_BACK
 from sessions_app.services.audit import By
 from sessions_app.services.workspaces import save_settings
 
@@ -34,10 +34,18 @@ class Outcome:
 
 
 @transaction.atomic
-def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back: bool | None = None, by: By) -> bool:
+def switch_sync(
+    workspace: Workspace,
+    *,
+    follow: bool | None = None,
+    write_back: bool | None = None,
+    write_instructions: bool | None = None,
+    by: By,
+) -> bool:
     """Turn following a folder and writing to it on or off (None: unchanged); return whether anything changed.
 
-    Raises Refused if the workspace has no folder, or one that the hub never writes to.
+    ``write_instructions``: whether writing includes the instructions that people keep, such as CLAUDE.md. Raises
+    Refused if the workspace has no folder, or one that the hub never writes to.
     """
     if (follow or write_back) and not workspace.path:
         raise Refused(
@@ -45,10 +53,15 @@ def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back:
         )
     if (follow or write_back) and Path(workspace.path).is_file():
         raise Refused(gettext("Only a folder can be synced, not a file or an archive."), code="cannot_sync")
-    if write_back and workspace.layout not in WRITTEN_BACK:
+    writes_instructions = workspace.write_instructions if write_instructions is None else write_instructions
+    has_instructions = workspace.layout in INSTRUCTED
+    can_write = workspace.layout in WRITTEN_BACK or (has_instructions and writes_instructions)
+    if (write_back and not can_write) or (write_instructions and not has_instructions):
         words = gettext("The hub never writes to %(program)s folders.")
         raise Refused(words % {"program": workspace.get_layout_display()}, code="cannot_sync")
-    switches = {"is_followed": follow, "write_back": write_back}
+    if not can_write and workspace.write_back:
+        write_back = False
+    switches = {"is_followed": follow, "write_back": write_back, "write_instructions": write_instructions}
     values = {name: is_on for name, is_on in switches.items() if is_on is not None}
     return bool(values and save_settings(workspace, values, by=by))
 
@@ -70,6 +83,12 @@ def record_success(
         state.counts = {word: dict(kinds) for word, kinds in outcome.counts.items() if kinds}
         state.lag_seconds = outcome.lag_seconds if outcome.lag_seconds is not None else state.lag_seconds
     state.save()
+
+
+def record_idle(workspaces: Collection[int], now: datetime) -> None:
+    """Store that nothing changed in the folders of workspaces that are in sync, given their primary keys."""
+    states = SyncState.objects.filter(workspace__in=workspaces, error_code="").exclude(succeeded_at=None)
+    states.update(succeeded_at=now)
 
 
 def record_failure(

@@ -63,7 +63,7 @@ def test_a_followed_folder_is_synced_in_both_directions(file):
 @pytest.mark.django_db(transaction=True)
 def test_only_one_process_follows_a_folder(file):
     workspace = followed(file)
-    first = watching._lock(workspace)
+    first = watching._lock(workspace.path)
     assert first is not None
     stopping = Event()
     results: list[str] = []

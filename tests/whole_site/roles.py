@@ -32,6 +32,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "remove-operator": ("-", "superuser"),
     "reset-link": ("-", "superuser"),
     "import": ("superuser", "superuser"),
+    "import-projects": ("superuser", "superuser"),
     "new-workspace": ("superuser", "superuser"),
     "demo": ("-", "superuser"),
     "dismiss": ("-", "stranger"),

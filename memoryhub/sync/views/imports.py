@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
@@ -29,6 +30,8 @@ from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import cancel_import, request_import, store_upload
 from memoryhub.sync.problem_rows import problem_rows
+from memoryhub.sync.projects import open_home
+from memoryhub.sync.views.projects import projects_url
 from sessions_app.models import ImportReport, Membership, Workspace
 
 MAX_LISTED = 10_000  # kinds of problems that a query selects
@@ -44,10 +47,20 @@ def new_import(request: HttpRequest) -> HttpResponse:
         path = values["path"]
         if upload := values["upload"]:
             path = str(store_upload(upload.name, upload.chunks()))
+        elif _has_several_projects(path, values["layout"]):
+            return redirect(projects_url(path))
         name = values["name"] or (upload.name.split(".")[0] if upload else "")
         return _request_import(request, path=path, name=name, layout=values["layout"])
     context = {"form": form, "found_folders": found_folders()}
     return render_page(request, "sync/import.html", context, status=422 if form.errors else 200)
+
+
+def _has_several_projects(path: str, layout: str) -> bool:
+    try:
+        home = open_home(Path(path), layout or "auto")
+    except MemoryHubError:  # the import reports it
+        return False
+    return home is not None and len(home.projects) > 1
 
 
 @require_POST
@@ -55,11 +68,11 @@ def import_again(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=Membership.Role.OPERATOR)
     if not workspace.path:
         raise Http404
-    return _request_import(request, path=workspace.path)
+    return _request_import(request, path=workspace.path, project=workspace.project)
 
 
-def _request_import(request: HttpRequest, *, path: str, name: str = "", layout: str = "auto") -> HttpResponse:
-    report = request_import(path=path, user=request.user, name=name, layout=layout)  # type: ignore[arg-type]
+def _request_import(request: HttpRequest, *, path: str, **options: str) -> HttpResponse:
+    report = request_import(path=path, user=request.user, **options)  # type: ignore[arg-type]
     return redirect("import-report", pk=report.pk)
 
 

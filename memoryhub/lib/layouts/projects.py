@@ -1,0 +1,34 @@
+"""List the projects in an agent's home, and tell which of them a file belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from memoryhub.lib.layouts import cline_tasks, gemini_cli
+from memoryhub.lib.layouts.records import DetectedLayout, Project
+from memoryhub.lib.safe_folder import Folder
+from memoryhub.lib.validation import clean_text, visible_line
+
+LISTS: dict[str, Callable[[Folder], list[Project]]] = {
+    "gemini-cli": gemini_cli.projects,
+    "memory-bank": cline_tasks.projects,
+}
+PARENTS = {"claude-code": "projects", "gemini-cli": "tmp"}  # folders with one for each project
+OWNERS: dict[str, Callable[[Folder, str], str | None]] = {}
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def projects_of(folder: Folder, detected: DetectedLayout) -> list[Project]:
+    """Return the projects in a home, latest first; none if the program keeps one memory in each folder."""
+    found = LISTS[detected.layout](folder) if detected.layout in LISTS else []
+    return sorted(found, key=lambda one: (one.last_active or NEVER, one.name), reverse=True)
+
+
+def project_of_file(folder: Folder, layout: str, path: str) -> str | None:
+    """Return the name of the project that a file in a home belongs to; None if it may concern any of them."""
+    if layout in OWNERS:
+        return OWNERS[layout](folder, path)
+    _, parent, below = f"/{path}".partition(f"/{PARENTS.get(layout, '')}/")
+    name = below.partition("/")[0]
+    return visible_line(clean_text(name)) if layout in PARENTS and parent and name else None

@@ -1,0 +1,73 @@
+"""The workspace of an imported folder, or of one project in it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from memoryhub.lib.layouts.records import DetectedLayout
+from sessions_app.models import Workspace
+from sessions_app.models.workspaces import INSTRUCTED, WRITTEN_BACK
+from sessions_app.services.workspaces import free_slug
+
+MAX_NAME = 200
+
+
+def workspace_for(
+    path: Path, name: str, found: DetectedLayout, now: datetime, *, dry_run: bool, instructions: Path | None = None
+) -> Workspace:
+    """Return the workspace of a folder and project with what was found there, creating it unless ``dry_run``.
+
+    ``instructions``: the project's own folder, with instructions that people wrote.
+    """
+    known = Workspace.objects.filter(path=str(path), project=found.project).first()
+    facts: dict[str, Any] = {
+        "layout": found.program or found.layout,
+        "layout_version": found.version,
+        "unavailable_since": None,
+    }
+    if instructions:
+        facts["instructions_path"] = str(instructions)
+    if known:
+        if found.layout not in WRITTEN_BACK and not (found.layout in INSTRUCTED and known.write_instructions):
+            facts["write_back"] = False
+        _update(known, facts, dry_run=dry_run)
+        return known
+    name = name or name_of(path)
+    workspace = Workspace(path=str(path), project=found.project, created_at=now, updated_at=now, **facts)
+    workspace.name = free_name(name) if found.project else name
+    workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
+    workspace.knowledge_in_context = facts["layout"] == "grip"
+    workspace.auto_compress = False  # its agent compresses; an operator can turn this on
+    for key, value in found.settings.items():
+        setattr(workspace, key, value)
+    if not dry_run:
+        with transaction.atomic():
+            workspace.slug = free_slug(workspace.name)
+            workspace.save()
+    return workspace
+
+
+def _update(workspace: Workspace, facts: dict[str, Any], *, dry_run: bool) -> None:
+    changed = [key for key, value in facts.items() if getattr(workspace, key) != value]
+    for key in changed:
+        setattr(workspace, key, facts[key])
+    if changed and not dry_run:
+        workspace.save(update_fields=changed)
+
+
+def name_of(path: Path) -> str:
+    names = [part for part in path.parts if part != "workspace"]
+    return names[-1].lstrip(".") or "workspace"
+
+
+def free_name(name: str) -> str:
+    """Return a name that no workspace has: the name itself, or with a number."""
+    name = " ".join(name.split())[: MAX_NAME - 8] or "workspace"
+    taken = set(Workspace.objects.filter(name__startswith=name).values_list("name", flat=True))
+    if name not in taken:
+        return name
+    return next(wish for number in range(2, len(taken) + 3) if (wish := f"{name} {number}") not in taken)
