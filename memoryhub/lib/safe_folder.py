@@ -212,6 +212,20 @@ class Folder:
             else:
                 yield SkippedPath(child, _special_file_message(mode))
 
+    def stamps(self, path: str = "", *, is_tree: bool = True, depth: int = MAX_DEPTH) -> Iterator[tuple[str, str]]:
+        """Yield the regular files in a subfolder with their stamps, in any order; also below it if ``is_tree``."""
+        try:
+            with self._open(path, os.O_DIRECTORY) as handle, os.scandir(handle) as entries:
+                found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        except OSError:
+            return
+        for name, info in found:
+            child = f"{path}/{name}" if path else name
+            if stat.S_ISREG(info.st_mode):
+                yield child, stamp_of(info)
+            elif is_tree and depth > 0 and stat.S_ISDIR(info.st_mode):
+                yield from self.stamps(child, depth=depth - 1)
+
     def _mode(self, path: str) -> int | None:
         info = self._lstat(path)
         return info.st_mode if info else None

@@ -1,12 +1,14 @@
 """Watch agents' folders: import what agents write after a quiet second, and write what people save at once.
 
 The operating system reports changes. Each folder is also synced every 30 seconds, for file systems that report
-nothing. The process that holds a folder's lock watches it; the others keep trying.
+nothing; a home with several projects is checked as a whole then, and only the projects that changed are synced. The
+process that holds a folder's lock watches it; the others keep trying.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,37 +25,64 @@ from watchfiles import watch
 from knowledge_app.services.documents.pending_writes import unwritten_documents
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.layouts.projects import project_of_file
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import ImportRefused
+from memoryhub.sync.instructions import has_changed_instructions
 from memoryhub.sync.syncing import SyncResult, sync_workspace
-from memoryhub.sync.watched_paths import folders_to_watch
+from memoryhub.sync.watched_paths import Places, home_stamps, places_to_watch
 from sessions_app.models import SyncState, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import path_hash
+from sessions_app.services.syncing import record_idle
 
 logger = logging.getLogger(__name__)
 TICK_SECONDS = 0.3  # between checks for saved changes and for workspaces to watch
 POLL_SECONDS = 30.0  # between syncs of a folder for which no change is reported
+NEVER = float("inf")
 RETRY_SECONDS = 1.0  # after another sync or import of the folder was running
 MAX_QUIET_PERIODS = 5  # for which a sync of a busy folder is put off
 MAX_CONCURRENT_SYNCS = 4
 Marks = frozenset[tuple[object, ...]]
+Stamps = dict[str, str]
 OnResult = Callable[[Workspace, SyncResult | MemoryHubError], None]
 
 
 @dataclass
-class WatchedFolder:
-    """A watched folder. ``due_at``: time of its next sync (monotonic seconds). ``marks``: its unwritten changes."""
+class FollowedWorkspace:
+    """``due_at``: time of its next sync (monotonic seconds). ``marks``: its unwritten changes."""
 
     workspace: Workspace
-    lock: FileLock
-    stopped: Event = field(default_factory=Event)
     due_at: float = 0.0
     busy_since: float | None = None
     timing: Lock = field(default_factory=Lock)
     marks: Marks = frozenset()
     running: Future[None] | None = None
+
+
+@dataclass
+class WatchedFolder:
+    """A watched folder, with the workspaces imported from it by primary key: one, or several projects of a home.
+
+    ``check_at``: when the files of a home are compared with ``stamps`` again (monotonic seconds), in ``checking``.
+    """
+
+    path: str
+    lock: FileLock
+    stopped: Event = field(default_factory=Event)
+    workspaces: dict[int, FollowedWorkspace] = field(default_factory=dict)
+    stamps: Stamps = field(default_factory=dict)
+    check_at: float = 0.0
+    checking: Future[None] | None = None
     watcher: Thread | None = None
+
+    @property
+    def layout(self) -> str:
+        return next((one.workspace.layout for one in list(self.workspaces.values())), "")
+
+    @property
+    def is_home(self) -> bool:
+        return any(one.workspace.project for one in list(self.workspaces.values()))
 
 
 def follow_workspaces(
@@ -67,7 +96,7 @@ def follow_workspaces(
 
     ``on_result`` is called in the sync's thread for each sync that changed something or failed.
     """
-    watched: dict[int, WatchedFolder] = {}
+    watched: dict[str, WatchedFolder] = {}
     watched_elsewhere: set[int] = set()
     wakeup = Event()
     with ThreadPoolExecutor(MAX_CONCURRENT_SYNCS, thread_name_prefix="sync") as pool:
@@ -84,12 +113,13 @@ def follow_workspaces(
                             ),
                         )
                         watched_elsewhere.add(workspace.pk)
-                _schedule_unwritten(watched)
+                _schedule_unwritten(_followed(watched))
             except DatabaseError as error:
                 logger.warning("the database is not available: %s", error)
             except Exception:
                 logger.exception("checking for unwritten changes failed")
             wakeup.clear()
+            _start_due_checks(watched, pool, wakeup)
             _start_due_syncs(watched, pool, actor, on_result, wakeup)
             _wait(stopping, wakeup, watched)
         for one in watched.values():
@@ -102,42 +132,62 @@ def followed_workspaces() -> list[Workspace]:
     return list(Workspace.objects.filter(is_followed=True).exclude(path="").order_by("id"))
 
 
-def _wait(stopping: Event, wakeup: Event, watched: dict[int, WatchedFolder]) -> None:
+def _followed(watched: dict[str, WatchedFolder]) -> dict[int, FollowedWorkspace]:
+    return {pk: one for folder in watched.values() for pk, one in folder.workspaces.items()}
+
+
+def _wait(stopping: Event, wakeup: Event, watched: dict[str, WatchedFolder]) -> None:
     """Wait for the next due sync, a change, or the next tick."""
-    next_due = min((one.due_at for one in watched.values() if one.running is None), default=float("inf"))
-    seconds = min(TICK_SECONDS, max(0.0, next_due - time.monotonic()))
+    idle = [one.due_at for one in _followed(watched).values() if one.running is None]
+    seconds = min(TICK_SECONDS, max(0.0, min(idle, default=float("inf")) - time.monotonic()))
     if not stopping.is_set():
         wakeup.wait(seconds)
 
 
 def _update_watched(
-    watched: dict[int, WatchedFolder], wanted: Collection[Workspace], wakeup: Event
+    watched: dict[str, WatchedFolder], wanted: Collection[Workspace], wakeup: Event
 ) -> list[Workspace]:
-    """Start watching new workspaces, stop watching others, and refresh settings.
+    """Start watching new folders, stop watching others, and refresh their workspaces.
 
-    Return the workspaces that another process watches.
+    Return the workspaces whose folders another process watches.
     """
+    by_path: dict[str, list[Workspace]] = {}
+    for workspace in wanted:
+        by_path.setdefault(workspace.path, []).append(workspace)
+    for path in watched.keys() - by_path.keys():
+        _release(watched.pop(path))
     watched_elsewhere = []
-    by_id = {workspace.pk: workspace for workspace in wanted}
-    for pk in watched.keys() - by_id.keys():
-        _release(watched.pop(pk))
-    for pk, workspace in by_id.items():
-        if pk in watched:
-            watched[pk].workspace = workspace
-        elif (lock := _lock(workspace)) is not None:
-            one = watched[pk] = WatchedFolder(workspace, lock)
+    for path, workspaces in by_path.items():
+        if path not in watched:
+            if (lock := _lock(path)) is None:
+                watched_elsewhere += workspaces
+                continue
+            watched[path] = WatchedFolder(path, lock)
+        one = watched[path]
+        _update_workspaces(one, workspaces)
+        if one.watcher is None:
             one.watcher = Thread(target=_watch, args=(one, wakeup), name="watch", daemon=True)
             one.watcher.start()
-        else:
-            watched_elsewhere.append(workspace)
     return watched_elsewhere
 
 
-def _lock(workspace: Workspace) -> FileLock | None:
+def _update_workspaces(one: WatchedFolder, workspaces: list[Workspace]) -> None:
+    by_id = {workspace.pk: workspace for workspace in workspaces}
+    for pk in one.workspaces.keys() - by_id.keys():
+        if (running := one.workspaces.pop(pk).running) is not None:
+            running.exception()  # waits until it ends
+    for pk, workspace in by_id.items():
+        if pk in one.workspaces:
+            one.workspaces[pk].workspace = workspace
+        else:
+            one.workspaces[pk] = FollowedWorkspace(workspace)
+
+
+def _lock(path: str) -> FileLock | None:
     """Acquire the lock for watching a folder; None if another process holds it."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    file = locks / f"follow-{path_hash(workspace.path)[:16]}.lock"
+    file = locks / f"follow-{path_hash(path)[:16]}.lock"
     lock = FileLock(file, timeout=0, mode=0o600, thread_local=False)
     try:
         lock.acquire()
@@ -148,8 +198,9 @@ def _lock(workspace: Workspace) -> FileLock | None:
 
 def _release(one: WatchedFolder) -> None:
     one.stopped.set()
-    if one.running is not None:
-        one.running.exception()  # waits until it ends
+    for running in (one.checking, *(each.running for each in one.workspaces.values())):
+        if running is not None:
+            running.exception()  # waits until it ends
     one.lock.release()
 
 
@@ -157,12 +208,12 @@ def _watch(one: WatchedFolder, wakeup: Event) -> None:
     """Schedule a sync whenever a folder changes; start again when its sub-folders change."""
     was_there = True
     while not one.stopped.is_set():
-        root = Path(one.workspace.path)
+        root = Path(one.path)
         try:
             with Folder(root) as folder:
-                places = folders_to_watch(folder)
+                places = places_to_watch(folder, one.layout)
             if not was_there:
-                _schedule_sync(one, wakeup)
+                _schedule_all(one, wakeup)
             was_there = True
             _watch_places(one, wakeup, root, places)
         except (MemoryHubError, OSError, RuntimeError) as error:
@@ -171,18 +222,39 @@ def _watch(one: WatchedFolder, wakeup: Event) -> None:
             one.stopped.wait(RETRY_SECONDS)
 
 
-def _watch_places(one: WatchedFolder, wakeup: Event, root: Path, places: list[str]) -> None:
-    paths = [root / place for place in places]
-    options = {"recursive": False, "debounce": 100, "step": 20, "rust_timeout": 1000, "yield_on_timeout": True}
-    for changes in watch(*paths, watch_filter=None, stop_event=one.stopped, raise_interrupt=False, **options):  # type: ignore[arg-type]
-        if any(".memoryhub-" not in Path(path).name for _, path in changes):
-            _schedule_sync(one, wakeup)
+def _watch_places(one: WatchedFolder, wakeup: Event, root: Path, places: Places) -> None:
+    paths = [root / place for place in places.paths]
+    options = {"debounce": 100, "step": 20, "rust_timeout": 1000, "yield_on_timeout": True}
+    for changes in watch(
+        *paths,
+        watch_filter=None,
+        stop_event=one.stopped,
+        raise_interrupt=False,
+        recursive=places.are_trees,
+        **options,  # type: ignore[arg-type]
+    ):
+        changed = {path for _, path in changes if ".memoryhub-" not in Path(path).name}
         with Folder(root) as folder:
-            if folders_to_watch(folder) != places:
+            if changed:
+                _schedule_changed(one, wakeup, folder, {os.path.relpath(path, root) for path in changed})
+            if places_to_watch(folder, one.layout) != places:
                 return
 
 
-def _schedule_sync(one: WatchedFolder, wakeup: Event) -> None:
+def _schedule_changed(one: WatchedFolder, wakeup: Event, folder: Folder, paths: Collection[str]) -> None:
+    """Schedule syncs of the workspaces whose project has one of the changed files."""
+    names = {project_of_file(folder, one.layout, path) for path in paths}
+    for each in list(one.workspaces.values()):
+        if None in names or not each.workspace.project or each.workspace.project in names:
+            _schedule_sync(each, wakeup)
+
+
+def _schedule_all(one: WatchedFolder, wakeup: Event) -> None:
+    for each in list(one.workspaces.values()):
+        _schedule_sync(each, wakeup)
+
+
+def _schedule_sync(one: FollowedWorkspace, wakeup: Event) -> None:
     now, quiet = time.monotonic(), settings.MEMORYHUB_QUIET_SECONDS
     with one.timing:
         if one.busy_since is None:
@@ -191,7 +263,7 @@ def _schedule_sync(one: WatchedFolder, wakeup: Event) -> None:
     wakeup.set()
 
 
-def _schedule_unwritten(watched: dict[int, WatchedFolder]) -> None:
+def _schedule_unwritten(watched: dict[int, FollowedWorkspace]) -> None:
     """Schedule an immediate sync of folders that lack saved changes."""
     writing = {pk: one for pk, one in watched.items() if one.workspace.write_back}
     marks: dict[int, set[tuple[object, ...]]] = {pk: set() for pk in writing}
@@ -208,19 +280,59 @@ def _schedule_unwritten(watched: dict[int, WatchedFolder]) -> None:
         one.marks = current
 
 
-def _start_due_syncs(
-    watched: dict[int, WatchedFolder], pool: ThreadPoolExecutor, actor: Actor, on_result: OnResult, wakeup: Event
-) -> None:
+def _start_due_checks(watched: dict[str, WatchedFolder], pool: ThreadPoolExecutor, wakeup: Event) -> None:
     for one in watched.values():
+        if one.checking is not None and one.checking.done():
+            one.checking = None
+        if one.is_home and one.checking is None and one.check_at <= time.monotonic():
+            one.check_at = time.monotonic() + POLL_SECONDS
+            one.checking = pool.submit(_check_home, one, wakeup)
+
+
+def _check_home(one: WatchedFolder, wakeup: Event) -> None:
+    close_old_connections()
+    try:
+        _schedule_what_changed(one, wakeup)
+    except (MemoryHubError, OSError):
+        _schedule_all(one, wakeup)  # their syncs report it
+    except DatabaseError as error:
+        logger.warning("check of a home failed: %s", error)
+    except Exception:
+        logger.exception("check of a home failed")
+    finally:
+        connection.close()
+
+
+def _schedule_what_changed(one: WatchedFolder, wakeup: Event) -> None:
+    """Compare the files of a home with their stamps at the last check, and schedule syncs of what changed.
+
+    The workspaces of projects in which nothing changed count as synced.
+    """
+    with Folder(Path(one.path)) as folder:
+        stamps = home_stamps(folder, places_to_watch(folder, one.layout))
+        changed = {path for path, _ in stamps.items() ^ one.stamps.items()} if one.stamps else set()
+        _schedule_changed(one, wakeup, folder, changed)
+        one.stamps = stamps
+    for each in list(one.workspaces.values()):
+        if has_changed_instructions(each.workspace):
+            _schedule_sync(each, wakeup)
+    record_idle([pk for pk, each in one.workspaces.items() if each.due_at == NEVER], timezone.now())
+
+
+def _start_due_syncs(
+    watched: dict[str, WatchedFolder], pool: ThreadPoolExecutor, actor: Actor, on_result: OnResult, wakeup: Event
+) -> None:
+    for one in _followed(watched).values():
         if one.running is not None and one.running.done():
             one.running = None
         if one.running is None and one.due_at <= time.monotonic():
+            pause = NEVER if one.workspace.project else POLL_SECONDS  # homes are checked as a whole
             with one.timing:
-                one.due_at, one.busy_since = time.monotonic() + POLL_SECONDS, None
+                one.due_at, one.busy_since = time.monotonic() + pause, None
             one.running = pool.submit(_sync_one, one, actor, on_result, wakeup)
 
 
-def _sync_one(one: WatchedFolder, actor: Actor, on_result: OnResult, wakeup: Event) -> None:
+def _sync_one(one: FollowedWorkspace, actor: Actor, on_result: OnResult, wakeup: Event) -> None:
     """Sync one workspace. No error stops the watching; a failed sync is tried again."""
     close_old_connections()
     retry_after: float | None = None
@@ -234,6 +346,7 @@ def _sync_one(one: WatchedFolder, actor: Actor, on_result: OnResult, wakeup: Eve
         retry_after = RETRY_SECONDS
     except MemoryHubError as error:
         on_result(one.workspace, error)
+        retry_after = POLL_SECONDS
     except DatabaseError as error:
         logger.warning("sync of workspace %s failed: %s", one.workspace.pk, error)
         retry_after = RETRY_SECONDS
