@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from django.utils.functional import Promise
@@ -10,7 +11,15 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.outside_edits import ACCEPTED_REASONS, SYNC
-from knowledge_app.services.documents.pending_writes import FILE_PATHS, file_changes
+from knowledge_app.services.documents.pending_writes import file_changes
+from knowledge_app.services.documents.write_rules import (
+    FILE_PATHS,
+    limit_labels,
+    over_limits,
+    refusal_of,
+    why_not_writable,
+    writable,
+)
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.sync.write_back import KNOWLEDGE
@@ -29,7 +38,10 @@ LABELS: dict[Standing, Promise | str] = {
 
 @dataclass(frozen=True)
 class FileStatus:
-    """The state of a file that the hub may write, and why; its document and held change, if any."""
+    """The state of a file that the hub may write, and why; its document and held change, if any.
+
+    ``limits``: the text's size beside each limit of the agent's program.
+    """
 
     path: str
     kind: str
@@ -37,6 +49,8 @@ class FileStatus:
     note: str = ""
     document: MemoryDocument | None = None
     held: HeldChange | None = None
+    limits: Sequence[str] = ()
+    is_over_limit: bool = False
 
     @property
     def label(self) -> str:
@@ -45,9 +59,9 @@ class FileStatus:
 
 def written_files(workspace: Workspace) -> list[FileStatus]:
     """Return the files in a workspace's folder that the hub may write, memory documents first. Four queries."""
-    places = FILE_PATHS.get(workspace.layout, {}) if workspace.path else {}
-    if not places:
+    if not workspace.path or not workspace.can_be_written:
         return []
+    places = FILE_PATHS.get(workspace.layout, {})
     state = SyncState.objects.filter(workspace=workspace).first()
     refused = state.unwritten if state else {}
     gone = set(
@@ -56,14 +70,30 @@ def written_files(workspace: Workspace) -> list[FileStatus]:
         )
     )
     held = {change.document_id: change for change in file_changes().filter(workspace=workspace).order_by("-id")}
-    rows = MemoryDocument.objects.filter(workspace=workspace, name__in=places, head__isnull=False)
+    rows = MemoryDocument.objects.filter(writable(), workspace=workspace, head__isnull=False)
     files = [
-        _document(row, row.path or places[row.name], held.get(row.pk), refused, gone)
+        _with_limits(_document(row, row.path or places[row.name], held.get(row.pk), refused, gone), workspace)
         for row in rows.select_related("head", "synced_revision").order_by("id")
     ]
     if workspace.layout == "grip":
         files += _knowledge(workspace, state, refused)
     return files
+
+
+def read_only_reasons(workspace: Workspace) -> dict[str, str]:
+    """Return why the hub never writes a workspace's other documents, by path. One query."""
+    rows = MemoryDocument.objects.filter(workspace=workspace).exclude(path="")
+    reasons = {row.path: why_not_writable(row, workspace) for row in rows.only("path", "name", "is_instructions")}
+    return {path: why for path, why in reasons.items() if why}
+
+
+def _with_limits(file: FileStatus, workspace: Workspace) -> FileStatus:
+    if file.document is None or file.document.head is None:
+        return file
+    text = file.document.head.content
+    note = file.note or (refusal_of(file.document, workspace, text) if file.standing == "ahead" else "")
+    is_over = bool(over_limits(file.document, text))
+    return replace(file, note=note, limits=limit_labels(file.document, text), is_over_limit=is_over)
 
 
 def _document(

@@ -14,7 +14,6 @@ from memoryhub.lib.errors import Refused
 from memoryhub.models import Job
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
-from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import Actor, By, record
 
 
@@ -28,7 +27,7 @@ def request_sync(workspace: Workspace, *, by: By, send: bool = False) -> Job:
         raise Refused(
             gettext("This workspace has no folder. Its agent writes directly to the hub."), code="cannot_sync"
         )
-    if send and workspace.layout not in WRITTEN_BACK:
+    if send and not workspace.can_be_written:
         message = gettext("The hub never writes to %(program)s folders.")
         raise Refused(message % {"program": workspace.get_layout_display()}, code="cannot_sync")
     job, _ = request_job("sync", workspace, {"send": True} if send else {}, by=by)

@@ -7,23 +7,26 @@ written to it at the same moment is imported afterwards.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Literal
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.outside_edits import import_late_text, keep_bytes
 from knowledge_app.services.documents.pending_writes import (
-    FILE_PATHS,
     bytes_are_kept,
     bytes_of,
     may_write_over,
     record_written,
     unwritten_documents,
 )
+from knowledge_app.services.documents.write_rules import FILE_PATHS, refusal_of, writable
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
 from memoryhub.forgetting.import_filter import without_forgotten
@@ -31,7 +34,7 @@ from memoryhub.lib.layouts.documents import parse_document
 from memoryhub.lib.layouts.grip import parse_knowledge
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileKind, FileRead, KnowledgeRecord
-from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
+from memoryhub.lib.safe_folder import FileInfo, Folder, FolderMissing, UnreadableFile
 from memoryhub.sync.atomic_replace import Replaced, import_quiet_copies, private_names, replace_file
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By
@@ -53,12 +56,20 @@ class FileWritten:
 
 def write_files(folder: Folder, found: DetectedLayout, workspace: Workspace, *, by: By) -> list[FileWritten]:
     """Write the pending files of a workspace's folder; return the result for each."""
-    places = FILE_PATHS.get(found.layout, {})
-    waiting = unwritten_documents().filter(workspace=workspace, name__in=places).order_by("id")
-    done = [_write_document(folder, document_path(row, found), workspace, row, by) for row in waiting]
+    waiting = _written_here(unwritten_documents(), found, workspace)
+    done = [_write_in_place(folder, document_path(row, found), workspace, row, by) for row in waiting]
     if found.layout == "grip":
         done += _write_knowledge(folder, join_path(found.workspace, KNOWLEDGE), workspace, by)
     return done
+
+
+def _written_here(
+    documents: QuerySet[MemoryDocument], found: DetectedLayout, workspace: Workspace
+) -> QuerySet[MemoryDocument]:
+    """Return the documents that the hub may write, none in the folder of a hub's export."""
+    if found.layout != workspace.layout:
+        return documents.none()
+    return documents.filter(writable(), workspace=workspace).order_by("id")
 
 
 def import_copies(folder: Folder, found: DetectedLayout, workspace: Workspace, now: datetime, *, wait: bool) -> int:
@@ -67,15 +78,33 @@ def import_copies(folder: Folder, found: DetectedLayout, workspace: Workspace, n
     Return the number of copies that aren't quiet yet.
     """
     left = 0
+    quiet = settings.MEMORYHUB_QUIET_SECONDS
     for path, import_copy in _copy_importers(found, workspace, now):
-        if private_names(folder, path):
-            left += import_quiet_copies(folder, path, import_copy, quiet=settings.MEMORYHUB_QUIET_SECONDS, wait=wait)
+        with suppress(FolderMissing), place_of(folder, workspace, path) as (parent, name):
+            if private_names(parent, name):
+                left += import_quiet_copies(parent, name, import_copy, quiet=quiet, wait=wait)
     return left
+
+
+@contextmanager
+def place_of(folder: Folder, workspace: Workspace, path: str) -> Iterator[tuple[Folder, str]]:
+    """Open the folder of a document, and yield it with the path in it: the agent's, or the project's own folder.
+
+    Raises FolderMissing.
+    """
+    if not path.startswith("/"):
+        yield folder, path
+        return
+    root = Path(workspace.instructions_path)
+    if not workspace.instructions_path or not Path(path).is_relative_to(root):
+        raise FolderMissing("The folder of the project isn't known.")
+    with Folder(root) as outside:
+        yield outside, str(Path(path).relative_to(root))
 
 
 def document_path(document: MemoryDocument, found: DetectedLayout) -> str:
     """Return the path of a document's file below the folder."""
-    if document.synced_revision_id and document.path:
+    if document.path and (document.synced_revision_id or found.layout not in FILE_PATHS):
         return document.path
     return join_path(found.workspace, FILE_PATHS[found.layout][document.name])
 
@@ -91,8 +120,21 @@ def _head(document: MemoryDocument) -> MemoryRevision:
     return document.head
 
 
-def _write_document(folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, by: By) -> FileWritten:
-    raw, info, why = _current(folder, path)
+def _write_in_place(folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, by: By) -> FileWritten:
+    if why := refusal_of(document, workspace, _head(document).content):
+        return FileWritten(path, "refused", why)
+    try:
+        with place_of(folder, workspace, path) as (parent, name):
+            return _write_document(parent, name, path, workspace, document, by)
+    except FolderMissing as error:
+        return FileWritten(path, "refused", error.message)
+
+
+def _write_document(
+    folder: Folder, name: str, path: str, workspace: Workspace, document: MemoryDocument, by: By
+) -> FileWritten:
+    """Write a document to the file ``name`` in a folder, which the hub knows by ``path``."""
+    raw, info, why = _current(folder, name)
     if why:
         return FileWritten(path, "refused", why)
     if info is not None:
@@ -105,7 +147,7 @@ def _write_document(folder: Folder, path: str, workspace: Workspace, document: M
     content = new_bytes(document, raw)
     result = Replaced("written", info=info)
     if info is None or content != raw:
-        result = replace_file(folder, path, content, expected=info.sha256 if info else None)
+        result = replace_file(folder, name, content, expected=info.sha256 if info else None)
     if result.verdict == "written" and result.info:
         record_written(document, _head(document), path=path, by=by)
         record_source(workspace, FileRead(path, "document", result.info), None, [], by.at)
@@ -177,8 +219,7 @@ def _copy_importers(
     found: DetectedLayout, workspace: Workspace, now: datetime
 ) -> list[tuple[str, Callable[[bytes], None]]]:
     """Return the files that the hub may have replaced, each with a function that imports a copy's bytes."""
-    names = FILE_PATHS.get(found.layout, {})
-    rows = MemoryDocument.objects.filter(workspace=workspace, name__in=names).order_by("id")
+    rows = _written_here(MemoryDocument.objects.all(), found, workspace)
     importers: list[tuple[str, Callable[[bytes], None]]] = []
     for row in rows:
         path = document_path(row, found)

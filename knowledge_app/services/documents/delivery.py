@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from knowledge_app.models import MemoryDocument
-from knowledge_app.services.documents.pending_writes import FILE_PATHS, blocking, unwritten_documents
+from knowledge_app.services.documents.pending_writes import blocking, unwritten_documents
+from knowledge_app.services.documents.write_rules import is_writable, writable
 from sessions_app.models import SyncState, Workspace
 
 
@@ -28,7 +29,7 @@ def delivery_of(document: MemoryDocument) -> Delivery | None:
     None if the hub never writes the document, if the text comes from the file, or if a held change blocks the file.
     """
     workspace, head = document.workspace, document.head
-    if head is None or not workspace.path or document.name not in FILE_PATHS.get(workspace.layout, {}):
+    if head is None or not is_writable(document, workspace):
         return None
     if document.head_id == document.synced_revision_id:
         is_written = document.written_at is not None and document.written_at >= head.created_at
@@ -42,8 +43,4 @@ def delivery_of(document: MemoryDocument) -> Delivery | None:
 
 def undelivered_documents(workspaces: QuerySet[Workspace]) -> QuerySet[MemoryDocument]:
     """Return the documents whose files have older text and could be written."""
-    written = Q()
-    for layout, paths in FILE_PATHS.items():
-        written |= Q(workspace__layout=layout, name__in=paths)
-    documents = unwritten_documents().filter(written, workspace__in=workspaces.values("pk"))
-    return documents.exclude(workspace__path="")
+    return unwritten_documents().filter(writable(), workspace__in=workspaces.values("pk"))

@@ -17,11 +17,6 @@ from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
-FILE_PATHS = {  # of the documents that a layout's programs read, relative to their workspace
-    "nanobot": {"MEMORY.md": "memory/MEMORY.md", "SOUL.md": "SOUL.md", "USER.md": "USER.md"},
-    "grip": {"MEMORY.md": "memory/MEMORY.md"},
-}
-
 
 def unwritten_documents() -> QuerySet[MemoryDocument]:
     """Return the documents of all workspaces whose head isn't in their file yet, except blocked ones."""

@@ -22,6 +22,11 @@ from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 
 COMMAND = Actor("command", "sync")
+SWITCHES = {
+    "follow": "following the folder",
+    "write_back": "writing back",
+    "write_instructions": "writing instructions",
+}
 
 
 class Command(JsonCommand):
@@ -47,6 +52,12 @@ class Command(JsonCommand):
             "--write-back", action=BooleanOptionalAction, help="let the hub write to the folder from now on"
         )
 
+        parser.add_argument(
+            "--write-instructions",
+            action=BooleanOptionalAction,
+            help="include the instructions that people keep, such as CLAUDE.md, in what is written back",
+        )
+
     def run(
         self,
         *,
@@ -57,6 +68,7 @@ class Command(JsonCommand):
         two_way: bool | None,
         follow: bool | None,
         write_back: bool | None,
+        write_instructions: bool | None = None,
         json: bool,
         **_options: Any,
     ) -> dict[str, Any]:
@@ -64,8 +76,10 @@ class Command(JsonCommand):
         if two_way is not None:
             follow, write_back = two_way, two_way
         for workspace in chosen:
-            switch_sync(workspace, follow=follow, write_back=write_back, by=By(COMMAND, timezone.now()))
-            self._show_switches(workspace, follow=follow, write_back=write_back, as_json=json)
+            switches = {"follow": follow, "write_back": write_back, "write_instructions": write_instructions}
+            switch_sync(workspace, **switches, by=By(COMMAND, timezone.now()))
+            if not json:
+                self._show_switches(workspace, switches)
         if watch:
             return self._watch([workspace.pk for workspace in chosen], as_json=json)
         if not chosen:
@@ -77,12 +91,10 @@ class Command(JsonCommand):
             return _document(sync_workspace(chosen[0], by=By(COMMAND, timezone.now()), full=full))
         return {"workspaces": [self._sync(workspace, full=full) for workspace in chosen]}
 
-    def _show_switches(
-        self, workspace: Workspace, *, follow: bool | None, write_back: bool | None, as_json: bool
-    ) -> None:
-        for wanted, words in ((follow, "following the folder"), (write_back, "writing back")):
-            if wanted is not None and not as_json:
-                self.line(f"{workspace.slug}: {words} is {'on' if wanted else 'off'}")
+    def _show_switches(self, workspace: Workspace, switches: dict[str, bool | None]) -> None:
+        for name, is_on in switches.items():
+            if is_on is not None:
+                self.line(f"{workspace.slug}: {SWITCHES[name]} is {'on' if is_on else 'off'}")
 
     def show(self, result: dict[str, Any]) -> None:
         for one in result.get("workspaces", [result] if "workspace" in result else []):

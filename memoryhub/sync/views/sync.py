@@ -12,12 +12,13 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role
-from memoryhub.sync.status import accepted_changes, first_difference, written_files
+from memoryhub.sync.status import accepted_changes, first_difference, read_only_reasons, written_files
 from memoryhub.sync.sync_requests import is_requested, request_sync
 from sessions_app.models import SyncState
-from sessions_app.models.workspaces import WRITTEN_BACK
+from sessions_app.models.workspaces import INSTRUCTED
 from sessions_app.services.syncing import switch_sync
 
+SWITCHES = ("follow", "write_back", "write_instructions")
 COUNTED = (gettext_noop("Added"), gettext_noop("Updated"), gettext_noop("Written"))  # of a sync, for ``words``
 
 
@@ -27,20 +28,24 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
     may_write = {file.path for file in files}
     read_only = workspace.source_files.select_related("session").exclude(path__in=may_write)
     state = SyncState.objects.filter(workspace=workspace).first()
+    page = keyset_page(read_only, order=("path", "id"), params=request.GET, size=100)
+    reasons = read_only_reasons(workspace)
     context = {
         "workspace": workspace,
         "state": state,
         "is_requested": is_requested(workspace),
         "files": files,
-        "is_on": workspace.is_two_way or (workspace.is_followed and workspace.layout not in WRITTEN_BACK),
+        "is_on": workspace.is_two_way or (workspace.is_followed and not workspace.can_be_written),
         "policy": workspace.get_agent_changes_display(),
         "waiting_count": sum(file.standing == "ahead" for file in files),
         "held": [file for file in files if file.held],
         "accepted": accepted_changes(workspace),
         "difference": first_difference(files),
-        "page": keyset_page(read_only, order=("path", "id"), params=request.GET, size=100),
+        "page": page,
+        "read_only": [(source, reasons.get(source.path, "")) for source in page.rows],
         "may_operate": bool(workspace.path) and has_role(request.user, workspace, OPERATOR),
-        "can_write_back": workspace.layout in WRITTEN_BACK,
+        "can_write_back": workspace.can_be_written,
+        "has_instructions": workspace.layout in INSTRUCTED,
     }
     return render_page(request, "sync/sync.html", context, fragment="sync-state")
 
@@ -49,10 +54,14 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
 def switch(request: HttpRequest, slug: str) -> HttpResponse:
     """Switch two-way sync on or off, or one of its directions, whichever the form names."""
     workspace = get_workspace(request, slug, role=OPERATOR)
-    switches = {name: request.POST[name] == "on" for name in ("follow", "write_back") if name in request.POST}
+    switches = {
+        name: request.POST[name] == "on"
+        for name in ("follow", "write_back", "write_instructions")
+        if name in request.POST
+    }
     if "two_way" in request.POST:
         is_on = request.POST["two_way"] == "on"
-        can_write = workspace.layout in WRITTEN_BACK or not is_on
+        can_write = workspace.can_be_written or not is_on
         switches = {"follow": is_on} | ({"write_back": is_on} if can_write else {})
     try:
         switch_sync(workspace, **switches, by=by_person(request))
