@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from memoryhub.lib.layouts import cline_tasks, gemini_cli
+from memoryhub.lib.layouts import claude_code, cline_tasks, gemini_cli, openclaw
 from memoryhub.lib.layouts.records import DetectedLayout, Project
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.lib.validation import clean_text, visible_line
 
 LISTS: dict[str, Callable[[Folder], list[Project]]] = {
+    "claude-code": claude_code.projects,
     "gemini-cli": gemini_cli.projects,
+    "openclaw": openclaw.projects,
     "memory-bank": cline_tasks.projects,
 }
-PARENTS = {"claude-code": "projects", "gemini-cli": "tmp"}  # folders with one for each project
+PARENTS = {"claude-code": "projects", "gemini-cli": "tmp", "openclaw": "agents"}  # folders with one for each project
 OWNERS: dict[str, Callable[[Folder, str], str | None]] = {}
 NEVER = datetime.min.replace(tzinfo=UTC)
 
