@@ -30,7 +30,7 @@ class ImportForm(forms.Form):
         required=False,
         max_length=4000,
         label=_("Folder"),
-        help_text=_("The agent's memory folder, for example ~/.nanobot. It is only read."),
+        help_text=_("The agent's folder, for example ~/.claude or ~/.nanobot. It is only read."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "~/.nanobot"}),
     )
     upload = forms.FileField(

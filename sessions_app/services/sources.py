@@ -60,7 +60,8 @@ def _status(read: FileRead, problems: Collection[Problem]) -> Status:
         return Status.HELD
     if not read.items and "rejected" in outcomes:
         return Status.REJECTED
-    return Status.PROBLEMS if outcomes - {"noted"} else Status.READ
+    harmless = {"noted", "ignored"} if read.items else {"noted"}
+    return Status.PROBLEMS if outcomes - harmless else Status.READ
 
 
 def record_sessions(source: SourceFile, sessions: Collection[int], now: datetime) -> None:
