@@ -21,11 +21,20 @@ from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import JobCancelled, Progress
 from memoryhub.jobs.queue import cancel_job, local_job, request_job
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import Conflict
+from memoryhub.lib.errors import Conflict, MemoryHubError
+from memoryhub.lib.layouts.detect import detect
 from memoryhub.models import Job
 from memoryhub.processes import this_home
-from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResult, import_workspace
+from memoryhub.sync.importing import (
+    ARCHIVE_SUFFIXES,
+    ImportCancelled,
+    ImportRefused,
+    ImportResult,
+    import_workspace,
+    opened_source,
+)
 from memoryhub.sync.importing import Progress as FileProgress
+from memoryhub.sync.projects import home_in
 from sessions_app.models import ImportReport, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import folder_hash, store_problems
@@ -84,12 +93,27 @@ def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, An
     """Carry out a requested import, and request the first scan of its workspace."""
     report = ImportReport.objects.get(pk=job.options["report"])
     actor = Actor("person", job.requested_by)
+    if (projects := archived_projects(report)) and report.requested_by:
+        report.project, report.name = projects[0], ""
+        for project in projects[1:]:
+            request_import(path=report.path, user=report.requested_by, layout=report.wanted_layout, project=project)
     result = _import(report, progress, by=By(actor, clock()))
     _end_if_cancelled(result, progress)
     if job.options.get("follow"):
         switch_sync(result.workspace, follow=True, by=By(actor, clock()))
     scan_first(result.workspace, by=By(actor, clock()))
     return progress.result
+
+
+def archived_projects(report: ImportReport) -> list[str]:
+    """Return the names of the projects in an archive with several, if none was chosen; each is imported."""
+    path = Path(report.path)
+    if report.project or not path.name.lower().endswith(ARCHIVE_SUFFIXES):
+        return []
+    with opened_source(path, timezone.now()) as (folder, _), suppress(MemoryHubError):
+        home = home_in(folder, detect(folder, report.wanted_layout))
+        return home.names() if home and len(home.projects) > 1 else []
+    return []
 
 
 def run_import(report: ImportReport, *, by: By, progress: FileProgress | None = None) -> ImportResult:

@@ -66,7 +66,7 @@ from sessions_app.services.sources import find_source, folder_hash, mark_missing
 Progress = Callable[[int, int, str], None]  # files done, number of files, current file
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
 MAX_EXPLAINED = 5_000  # facts whose origins an import infers
-PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace")
+PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace", "projects", "agents", "tmp")
 
 
 class ImportRefused(Refused):
@@ -116,7 +116,8 @@ def import_workspace(
     """
     path = own_path(path)
     with opened_source(path, by.at) as (folder, only):
-        found, chosen = choose_project(folder, detect(folder, layout, only=only), project)
+        found = detect(folder, layout, only=only)
+        found, chosen = (found, None) if only else choose_project(folder, found, project)
         instructions = _instructions_folder(path, chosen, may_read or is_below_roots)
         with import_lock(path, found.project):
             workspace = workspace_for(

@@ -47,7 +47,7 @@ def install(monkeypatch) -> None:
     def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedLayout:
         return (not only and find(folder)) or original(folder, layout, only=only)
 
-    for module in ("importing", "syncing", "projects", "found_folders"):
+    for module in ("importing", "import_requests", "syncing", "projects", "found_folders"):
         monkeypatch.setattr(f"memoryhub.sync.{module}.detect", detect)
     monkeypatch.setitem(read.READERS, LAYOUT, read_project)
     monkeypatch.setitem(projects.LISTS, LAYOUT, list_projects)

@@ -1,6 +1,7 @@
 """Homes of agents that keep several projects, each of which becomes a workspace."""
 
 import json
+import shutil
 from pathlib import Path
 from threading import Event
 
@@ -10,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
+from knowledge_app.services.documents import write_rules
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync import watching
@@ -207,3 +209,58 @@ def test_only_the_trees_of_a_home_are_watched(home):
         places = watching.places_to_watch(folder, "claude-code")
 
     assert (places.paths, places.are_trees) == (["projects"], True)
+
+
+def test_each_project_of_an_uploaded_archive_becomes_a_workspace(admin_client, home, tmp_path):
+    archive = Path(shutil.make_archive(str(tmp_path / "claude"), "zip", home))
+    with archive.open("rb") as file:
+        admin_client.post(reverse("import"), {"upload": file})
+    run_jobs()
+    run_jobs()
+
+    assert set(Workspace.objects.values_list("project", "name")) == {(ATLAS, "atlas"), (FORGE, "forge")}
+    assert list(ImportReport.objects.values_list("status", flat=True)) == ["done"] * 2
+
+
+@pytest.mark.parametrize(
+    ("layout", "name", "is_instructions", "expected"),
+    [
+        ("claude-code", "projects/-x/memory/MEMORY.md", False, True),
+        ("claude-code", "CLAUDE.md", True, False),
+        ("openclaw", "workspace/SOUL.md", False, True),
+        ("openclaw", "workspace/memory/2026-11-22.md", False, True),
+        ("openclaw", "workspace/memory/imports/codex/notes.md", False, False),
+        ("hermes", "memories/USER.md", False, True),
+        ("hermes", "SOUL.md", False, False),
+        ("codex", "memories/MEMORY.md", False, False),
+        ("gemini-cli", "GEMINI.md", False, False),
+        ("basic-memory", "notes/tea.md", False, True),
+        ("server-memory", "memory.jsonl", False, False),
+    ],
+)
+def test_which_documents_are_written_back(layout, name, is_instructions, expected):
+    workspace = Workspace.objects.create(slug="a", name="a", path="/agent", layout=layout)
+    document = MemoryDocument.objects.create(
+        workspace=workspace, name=name, path=name, is_instructions=is_instructions
+    )
+
+    assert write_rules.is_writable(document, workspace) is expected
+    assert MemoryDocument.objects.filter(write_rules.writable()).exists() is expected
+    assert bool(write_rules.why_not_writable(document, workspace)) is not expected
+
+
+@pytest.mark.parametrize(
+    ("layout", "text", "refusal"),
+    [
+        ("hermes", "likes tea\n§\nno milk", ""),
+        ("hermes", "likes tea\n§\n", "ends with a separator line (§)"),
+        ("hermes", "x" * 31, "longer than the agent accepts (31 of 30 characters)"),
+        ("claude-code", "x" * 31, ""),
+    ],
+)
+def test_texts_that_the_program_would_refuse_are_not_written(layout, text, refusal):
+    workspace = Workspace(path="/agent", layout=layout)
+    document = MemoryDocument(name="MEMORY.md", path="memories/MEMORY.md", separator="§", char_limit=30)
+
+    assert write_rules.refusal_of(document, workspace, text) == refusal
+    assert bool(write_rules.over_limits(document, text)) == (len(text) > 30)

@@ -32,8 +32,14 @@ INDEX_LIMIT = DocumentLimit(byte_count=25_000, lines=200)  # of MEMORY.md in a p
 MAX_META_BYTES = 2**20
 
 
-def find(folder: Folder) -> DetectedLayout | None:
-    """Detect a home (``projects/<name>/<uuid>.jsonl``), the folder that contains it, or the folder of one project."""
+def find(folder: Folder, only: str = "") -> DetectedLayout | None:
+    """Detect a home (``projects/<name>/<uuid>.jsonl``), the folder that contains it, or the folder of one project.
+
+    ``only``: a single transcript.
+    """
+    if only:
+        is_transcript = only.endswith(".jsonl") and forks.head(folder, only).is_transcript
+        return DetectedLayout(LAYOUT, "", "", "", settings={"single_project": True}) if is_transcript else None
     is_other = any(folder.exists(name) for name in ("sessions", "memory", "workspace"))
     for home in ("",) if is_other else ("", ".claude"):
         if any(_transcripts(folder, parent) for parent in _project_folders(folder, home)):
@@ -113,6 +119,11 @@ def _read_session(folder: Folder, path: str, family: forks.Family, zone: tzinfo)
     items: list[Any] = [session for session in sessions if session.entries or session.summaries]
     note = "" if items else "The file contains no messages."
     return FileRead(path, "session", info, items, file.problems + file.counts.problems(path), note=note)
+
+
+def read_transcript(folder: Folder, path: str, zone: tzinfo = UTC) -> FileRead:
+    """Read one transcript without the others of its project."""
+    return _read_session(folder, path, forks.Family(folder, [path]), zone)
 
 
 def _key(path: str) -> str:

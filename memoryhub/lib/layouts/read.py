@@ -47,6 +47,7 @@ READERS = {
 }
 SINGLE_FILES: dict[str, Callable[[Folder, str, tzinfo], FileRead]] = {  # readers of one file
     "agterm": agterm.read_export,
+    "claude-code": claude_code.read_transcript,
     "server-memory": server_memory.read_memory,
 }
 OWN_FOLDERS = {
