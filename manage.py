@@ -7,6 +7,7 @@ is empty while an installation runs, so that an interrupted one is detected and 
 """
 
 import contextlib
+import gc
 import hashlib
 import importlib.util
 import os
@@ -108,6 +109,7 @@ def main() -> int:
 
 
 def run_django() -> int:
+    gc.set_threshold(50_000, 20, 20)  # a start creates a million objects, and hardly any garbage
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
     from django.core.exceptions import ImproperlyConfigured
 

@@ -29,6 +29,7 @@ from memoryhub.lib.append_only import install_sql, remove_sql
 from memoryhub.search import completion, counts, grouping, listing, query_embedding, ranking, semantic
 from sessions_app.models import Membership, Workspace
 
+gc.disable()  # until the tests are collected
 hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is not a bug
 hypothesis_settings.load_profile("no deadline")
 
@@ -47,6 +48,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Exempt what was imported from garbage collection: looking through it takes a twentieth of the time."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 def _asks_a_database(item: pytest.Item) -> bool:
