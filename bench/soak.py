@@ -179,7 +179,7 @@ def kills(rounds: int) -> list[str]:
             with worker(base_url) as child:
                 deadline = time.monotonic() + START_SECONDS
                 while not runs_begun() - before and time.monotonic() < deadline:
-                    time.sleep(0.005)
+                    time.sleep(0.02)
                 time.sleep(random.uniform(0, RUN_SECONDS))
                 child.send_signal(signal.SIGKILL)
                 child.wait()
