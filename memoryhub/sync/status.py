@@ -10,12 +10,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents import limits
 from knowledge_app.services.documents.outside_edits import ACCEPTED_REASONS, SYNC
 from knowledge_app.services.documents.pending_writes import file_changes
 from knowledge_app.services.documents.write_rules import (
     FILE_PATHS,
-    limit_labels,
-    over_limits,
     refusal_of,
     why_not_writable,
     writable,
@@ -40,7 +39,7 @@ LABELS: dict[Standing, Promise | str] = {
 class FileStatus:
     """The state of a file that the hub may write, and why; its document and held change, if any.
 
-    ``limits``: the text's size beside each limit of the agent's program.
+    ``sizes``: the text's size beside each limit of the agent's program.
     """
 
     path: str
@@ -49,7 +48,7 @@ class FileStatus:
     note: str = ""
     document: MemoryDocument | None = None
     held: HeldChange | None = None
-    limits: Sequence[str] = ()
+    sizes: Sequence[str] = ()
     is_over_limit: bool = False
 
     @property
@@ -72,7 +71,7 @@ def written_files(workspace: Workspace) -> list[FileStatus]:
     held = {change.document_id: change for change in file_changes().filter(workspace=workspace).order_by("-id")}
     rows = MemoryDocument.objects.filter(writable(), workspace=workspace, head__isnull=False)
     files = [
-        _with_limits(_document(row, row.path or places[row.name], held.get(row.pk), refused, gone), workspace)
+        _with_limits(_document(row, row.path or places[row.name], held.get(row.pk), refused, gone))
         for row in rows.select_related("head", "synced_revision").order_by("id")
     ]
     if workspace.layout == "grip":
@@ -87,13 +86,13 @@ def read_only_reasons(workspace: Workspace) -> dict[str, str]:
     return {path: why for path, why in reasons.items() if why}
 
 
-def _with_limits(file: FileStatus, workspace: Workspace) -> FileStatus:
+def _with_limits(file: FileStatus) -> FileStatus:
     if file.document is None or file.document.head is None:
         return file
     text = file.document.head.content
-    note = file.note or (refusal_of(file.document, workspace, text) if file.standing == "ahead" else "")
-    is_over = bool(over_limits(file.document, text))
-    return replace(file, note=note, limits=limit_labels(file.document, text), is_over_limit=is_over)
+    note = file.note or (refusal_of(file.document, text) if file.standing == "ahead" else "")
+    is_over = bool(limits.excesses(file.document, text))
+    return replace(file, note=note, sizes=limits.sizes(file.document, text), is_over_limit=is_over)
 
 
 def _document(

@@ -121,7 +121,7 @@ def _head(document: MemoryDocument) -> MemoryRevision:
 
 
 def _write_in_place(folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, by: By) -> FileWritten:
-    if why := refusal_of(document, workspace, _head(document).content):
+    if why := refusal_of(document, _head(document).content):
         return FileWritten(path, "refused", why)
     try:
         with place_of(folder, workspace, path) as (parent, name):

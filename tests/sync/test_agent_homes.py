@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
-from knowledge_app.services.documents import write_rules
+from knowledge_app.services.documents import limits, write_rules
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync import watching
@@ -250,17 +250,16 @@ def test_which_documents_are_written_back(layout, name, is_instructions, expecte
 
 
 @pytest.mark.parametrize(
-    ("layout", "text", "refusal"),
+    ("separator", "text", "refusal"),
     [
-        ("hermes", "likes tea\n§\nno milk", ""),
-        ("hermes", "likes tea\n§\n", "ends with a separator line (§)"),
-        ("hermes", "x" * 31, "longer than the agent accepts (31 of 30 characters)"),
-        ("claude-code", "x" * 31, ""),
+        ("§", "likes tea\n§\nno milk", ""),
+        ("§", "likes tea\n§\n", "ends with a separator line (§)"),
+        ("§", "x" * 31, "longer than the agent accepts (31 of at most 30 characters)"),
+        ("", "x" * 31, ""),
     ],
 )
-def test_texts_that_the_program_would_refuse_are_not_written(layout, text, refusal):
-    workspace = Workspace(path="/agent", layout=layout)
-    document = MemoryDocument(name="MEMORY.md", path="memories/MEMORY.md", separator="§", char_limit=30)
+def test_texts_that_the_program_would_refuse_are_not_written(separator, text, refusal):
+    document = MemoryDocument(name="MEMORY.md", path="memories/MEMORY.md", separator=separator, char_limit=30)
 
-    assert write_rules.refusal_of(document, workspace, text) == refusal
-    assert bool(write_rules.over_limits(document, text)) == (len(text) > 30)
+    assert write_rules.refusal_of(document, text) == refusal
+    assert bool(limits.excesses(document, text)) == (len(text) > 30)

@@ -29,32 +29,43 @@ def stated_limit(document: MemoryDocument) -> DocumentLimit | None:
 
 def limits_of(document: MemoryDocument) -> list[str]:
     """Return a document's limits for people."""
-    return [_most(name, most) for name, most in _limits(document) if most is not None]
+    return [_most(name, most) for name, most in _limits(document)]
+
+
+def sizes(document: MemoryDocument, text: str) -> list[str]:
+    """Return the size of a text beside each of a document's limits, for people."""
+    return [label for label, _ in _sizes(document, text)]
 
 
 def excesses(document: MemoryDocument, text: str) -> list[str]:
-    """Return by how much a text is over each of a document's limits, for people; an empty list if it isn't."""
-    sizes = {"chars": len(text), "bytes": len(text.encode()), "lines": len(text.splitlines())}
-    words = gettext("%(count)s of at most %(most)s")
-    return [
-        words % {"count": f"{sizes[name]:,}", "most": _most(name, most)}
-        for name, most in _limits(document)
-        if most is not None and sizes[name] > most
-    ]
+    """Return those of ``sizes`` that are over the limit."""
+    return [label for label, is_over in _sizes(document, text) if is_over]
+
+
+def is_strict(document: MemoryDocument) -> bool:
+    """Return whether the program refuses texts over its limits, as those do that separate facts by a line."""
+    return bool(document.separator)
 
 
 def check_limits(document: MemoryDocument, text: str, before: str) -> None:
-    """Raise LimitExceeded if the program would refuse a text, unless it shortens an even longer one.
-
-    Programs that separate facts by a line count them; others only cut what they read.
-    """
-    if document.separator and len(text) >= len(before) and (over := excesses(document, text)):
+    """Raise LimitExceeded if the program would refuse a text, unless it shortens an even longer one."""
+    if is_strict(document) and len(text) >= len(before) and (over := excesses(document, text)):
         words = gettext("%(document)s is too long for the agent: %(sizes)s.")
         raise LimitExceeded(words % {"document": document.name, "sizes": ", ".join(over)}, code="text_too_long")
 
 
-def _limits(document: MemoryDocument) -> list[tuple[str, int | None]]:
-    return [("chars", document.char_limit), ("bytes", document.byte_limit), ("lines", document.line_limit)]
+def _limits(document: MemoryDocument) -> list[tuple[str, int]]:
+    limits = [("chars", document.char_limit), ("bytes", document.byte_limit), ("lines", document.line_limit)]
+    return [(name, most) for name, most in limits if most is not None]
+
+
+def _sizes(document: MemoryDocument, text: str) -> list[tuple[str, bool]]:
+    counts = {"chars": len(text), "bytes": len(text.encode()), "lines": len(text.splitlines())}
+    words = gettext("%(count)s of at most %(most)s")
+    return [
+        (words % {"count": f"{counts[name]:,}", "most": _most(name, most)}, counts[name] > most)
+        for name, most in _limits(document)
+    ]
 
 
 def _most(name: str, most: int) -> str:

@@ -1,13 +1,14 @@
-"""Which documents the hub may write to agents' files, and the programs' limits of their size."""
+"""Which documents the hub may write to agents' files, and which texts."""
 
 from __future__ import annotations
 
 import re
 
 from django.db.models import Q
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from knowledge_app.models import MemoryDocument
+from knowledge_app.services.documents import limits
 from sessions_app.models import Workspace
 from sessions_app.models.workspaces import INSTRUCTED
 
@@ -23,7 +24,6 @@ WRITTEN_PATHS = {  # of the files that the hub may write in folders of other lay
     "memory-bank": r"[^/]\.md$",
 }
 INSTRUCTIONS = {"gemini-cli": r"(^|/)(GEMINI|QWEN)\.md$"}  # of which the programs write a part
-STRICT_LIMITS = ("hermes",)  # layouts whose programs refuse texts over their limits; others cut what they read
 
 
 def writable() -> Q:
@@ -71,38 +71,12 @@ def why_not_writable(document: MemoryDocument, workspace: Workspace) -> str:
     return gettext("The hub doesn't write this file.")
 
 
-def over_limits(document: MemoryDocument, text: str) -> list[str]:
-    """Return the limits of the agent's program that a text exceeds, as labels."""
-    return [label for label, size, limit in _sizes(document, text) if size > limit]
-
-
-def limit_labels(document: MemoryDocument, text: str) -> list[str]:
-    """Return a text's size beside each limit of the agent's program, as labels."""
-    return [label for label, _, _ in _sizes(document, text)]
-
-
-def refusal_of(document: MemoryDocument, workspace: Workspace, text: str) -> str:
+def refusal_of(document: MemoryDocument, text: str) -> str:
     """Return why a text can't be written to a document's file; "" if it can."""
-    over = over_limits(document, text)
-    if over and workspace.layout in STRICT_LIMITS:
+    if limits.is_strict(document) and (over := limits.excesses(document, text)):
         words = gettext("longer than the agent accepts (%(sizes)s)")
         return words % {"sizes": ", ".join(over)}
     lines = text.rstrip().splitlines()
     if document.separator and lines and lines[-1].strip() == document.separator:
         return gettext("ends with a separator line (%(mark)s)") % {"mark": document.separator}
     return ""
-
-
-def _sizes(document: MemoryDocument, text: str) -> list[tuple[str, int, int]]:
-    """Return the label, size and limit of each limit."""
-    sizes = []
-    if (limit := document.char_limit) is not None:
-        words = ngettext("%(size)s of %(n)s character", "%(size)s of %(n)s characters", limit)
-        sizes.append((words, len(text), limit))
-    if (limit := document.line_limit) is not None:
-        words = ngettext("%(size)s of %(n)s line", "%(size)s of %(n)s lines", limit)
-        sizes.append((words, len(text.splitlines()), limit))
-    if (limit := document.byte_limit) is not None:
-        words = ngettext("%(size)s of %(n)s byte", "%(size)s of %(n)s bytes", limit)
-        sizes.append((words, len(text.encode()), limit))
-    return [(words % {"size": f"{size:,}", "n": f"{limit:,}"}, size, limit) for words, size, limit in sizes]
