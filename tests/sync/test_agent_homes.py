@@ -73,7 +73,8 @@ def test_a_command_lists_the_projects_of_a_home_and_imports_those_named(home, ru
 
     assert (code, [one["workspace"] for one in document["imports"]]) == (0, ["forge", "atlas"])
     assert [one["added"] for one in document["imports"]] == [{"documents": 1}, {}]
-    assert list(Workspace.objects.values_list("project", "is_followed")) == [(ATLAS, True), (FORGE, True)]
+    rows = Workspace.objects.order_by("project")
+    assert list(rows.values_list("project", "is_followed")) == [(ATLAS, True), (FORGE, True)]
 
 
 def test_an_unknown_project_is_refused_with_the_known_names(home, run):

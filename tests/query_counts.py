@@ -1,0 +1,12 @@
+"""Count the queries of code that limits the time of some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LIMITS = ("SAVEPOINT", "RELEASE SAVEPOINT", "SELECT current_setting(", "SELECT set_config(")
+
+
+def queries_apart_from_limits(captured: Iterable[dict[str, str]]) -> list[str]:
+    """Return the SQL of captured queries, without PostgreSQL's statements that set a time limit."""
+    return [one["sql"] for one in captured if not one["sql"].startswith(LIMITS)]
