@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 P = TypeVar("P")
 Key = tuple[str, str, str]
-SHOWN = 3  # of each kind in a terminal
+SHOWN = 3  # of each kind in a terminal; one of what is ignored, since every file has some
 _NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def kind_of(what: str, action: str, outcome: str) -> Key:
-    """Return what problems of a kind have in common."""
+    """Return what problems of a kind have in common. Lists of what was left out, after a colon, may differ."""
+    what = what.partition(": ")[0] if outcome == "ignored" else what
     return _NUMBER.sub("#", what), _NUMBER.sub("#", action), outcome
 
 
@@ -26,14 +27,15 @@ def group_problems(problems: Iterable[P], kind: Callable[[P], Key]) -> list[list
 
 
 def problem_lines(problems: Iterable[dict[str, Any]]) -> list[str]:
-    """Return problems as lines for a terminal: the first three of each kind, and the number of the others."""
+    """Return problems as lines for a terminal: the first ones of each kind, and the number of the others."""
     lines = []
     for group in group_problems(
         problems, lambda row: kind_of(str(row["what"]), str(row["action"]), str(row["outcome"]))
     ):
-        for row in group[:SHOWN]:
+        shown = 1 if group[0]["outcome"] == "ignored" else SHOWN
+        for row in group[:shown]:
             place = f"{row['file']}, line {row['line']}" if row.get("line") else row["file"]
             lines.append(f"{row['outcome']}: {place}: {row['what']}: {row['action']}")
-        if len(group) > SHOWN:
-            lines.append(f"{group[0]['outcome']}: and {len(group) - SHOWN:,} more of this kind; --json lists them")
+        if len(group) > shown:
+            lines.append(f"{group[0]['outcome']}: and {len(group) - shown:,} more of this kind; --json lists them")
     return lines

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.layouts.detect import detect
-from memoryhub.lib.layouts.projects import projects_of
+from memoryhub.lib.layouts.projects import in_project, projects_of
 from memoryhub.lib.layouts.records import DetectedLayout, Project
 from memoryhub.lib.safe_folder import Folder
 from sessions_app.models import Workspace
@@ -61,12 +61,12 @@ def choose_project(folder: Folder, found: DetectedLayout, name: str) -> tuple[De
     projects = [] if found.project else projects_of(folder, found)
     chosen = [project for project in projects if project.name == name] if name else projects
     if len(chosen) == 1:
-        return replace(found, project=chosen[0].name), chosen[0]
+        return in_project(folder, found, chosen[0].name), chosen[0]
     if chosen:
         message = f"This folder contains {len(projects)} projects. Choose which to import."
         raise Invalid(message, code="several_projects")
     if not name or name == found.project:
         return found, None
     if Workspace.objects.filter(path=str(folder.path), project=name).exists():
-        return replace(found, project=name), None
+        return in_project(folder, found, name), None
     raise NotFound(f"This folder has no project named {name}.", code="unknown_project")

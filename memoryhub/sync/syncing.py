@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -27,6 +27,7 @@ from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
+from memoryhub.lib.layouts.projects import in_project
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, FolderMissing
@@ -95,7 +96,7 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, s
         with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
             is_export = folder.exists(MANIFEST)  # of a hub, whatever program it is from
             found = detect(folder, "auto" if is_export else workspace.layout)
-            found = replace(found, project=workspace.project or found.project)
+            found = in_project(folder, found, workspace.project) if workspace.project else found
             _refuse_emptied(folder, found, workspace)
             workspace = workspace_for(path, "", found, by.at, dry_run=False)
             result = SyncResult(workspace, found)

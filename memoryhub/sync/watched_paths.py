@@ -10,13 +10,16 @@ from memoryhub.lib.safe_folder import Folder
 PARTS = ("sessions", "memory", "state")
 TREES = {  # sub-folders that hold nothing but an agent's files, watched with all their descendants
     "claude-code": ("projects", ".claude/projects"),
-    "codex": ("sessions", "archived_sessions", "memories"),
+    "codex": ("sessions", "archived_sessions", "memories", ".codex/sessions", ".codex/archived_sessions"),
     "gemini-cli": ("tmp", "chats", ".gemini/tmp", ".qwen/tmp"),
 }
 FLAT = {  # sub-folders watched without their descendants; * is any name
-    "openclaw": ("workspace", "workspace/memory", "memory", "agents/*/agent", "agents/*/sessions"),
-    "hermes": ("memories", "profiles/*", "profiles/*/memories"),
-    "opencode": (),
+    "openclaw": (
+        *("workspace", "workspace/memory", "workspace/*/memory", "workspace-*", "workspace-*/memory", "memory"),
+        *("agents/*/agent", "agents/*/sessions"),
+    ),
+    "hermes": ("memories", "profiles/*", "profiles/*/memories", ".hermes", ".hermes/memories", ".hermes/profiles/*"),
+    "opencode": (".local/share/opencode",),
     "server-memory": (),
     "basic-memory": ("*",),
     "memory-bank": ("memory-bank", "tasks/*"),
@@ -45,8 +48,9 @@ def _matching(folder: Folder, pattern: str) -> list[str]:
     before, star, after = pattern.partition("*")
     if not star:
         return [pattern] if folder.is_folder(pattern) else []
-    names = [name for name in folder.names(before.rstrip("/")) if not name.startswith(".")]
-    return [path for name in names if folder.is_folder(path := f"{before}{name}{after}")]
+    parent, _, start = before.rpartition("/")
+    names = [name for name in folder.names(parent) if name.startswith(start) and not name.startswith(".")]
+    return [path for name in names if folder.is_folder(path := f"{join_path(parent, name)}{after}")]
 
 
 def home_stamps(folder: Folder, places: Places) -> dict[str, str]:

@@ -15,6 +15,14 @@ from sessions_app.querysets import OWN_CHANNELS, EntryQuerySet, SessionQuerySet
 KEY_LENGTH = 512  # characters; fits into a PostgreSQL index row in any script
 
 
+def channel_of(key: str) -> str:
+    """Return the channel of a session: the part of its key before a colon, or the third part of ``agent:<id>:…``."""
+    first, colon, rest = key.partition(":")
+    if first == "agent" and ":" in rest:  # OpenClaw's keys: agent:main:telegram:group:42
+        return rest.split(":")[1]
+    return first if colon else ""
+
+
 class Session(models.Model):
     """One conversation. ``epoch``: the current one; ``last_consolidated``: the pointer in it.
 

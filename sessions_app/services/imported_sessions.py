@@ -12,7 +12,7 @@ from memoryhub.lib.layouts.records import UNKNOWN_RECORDS, SessionRecord, Summar
 from memoryhub.lib.text.list_alignment import Alignment
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Session, SourceFile, Summary, Workspace
-from sessions_app.models.conversations import KEY_LENGTH
+from sessions_app.models.conversations import KEY_LENGTH, channel_of
 from sessions_app.services.file_values import merged_values
 from sessions_app.services.session_links import stored_links
 
@@ -66,9 +66,8 @@ def save_session(
             "updated_at": updated_at or now,
             "created_at": record.created_at or min(times, default=None) or updated_at or now,
         }
-        channel, colon, _ = record.key.partition(":")
         return Session.objects.create(
-            workspace=workspace, key=record.key, channel=channel if colon else "", epoch=plan.epoch, **values
+            workspace=workspace, key=record.key, channel=channel_of(record.key), epoch=plan.epoch, **values
         ), False
     session = plan.session
     if not plan.is_current:

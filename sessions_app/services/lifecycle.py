@@ -16,7 +16,7 @@ from memoryhub.lib.errors import Busy, Invalid
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lib.validation import clean_text, is_visible_line
 from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
-from sessions_app.models.conversations import KEY_LENGTH
+from sessions_app.models.conversations import KEY_LENGTH, channel_of
 from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import By, open_guard, record
 from sessions_app.services.entries import lock_session
@@ -60,11 +60,10 @@ def open_session(workspace: Workspace, key: str, *, by: By, title: str = "") -> 
 @db_retry.retried
 @transaction.atomic
 def _create(workspace: Workspace, key: str, title: str, by: By) -> Session:
-    channel, colon, _ = key.partition(":")
     session = Session.objects.create(
         workspace=workspace,
         key=key,
-        channel=channel if colon else "",
+        channel=channel_of(key),
         title=clean_text(title)[:MAX_TITLE],
         created_at=by.at,
         updated_at=by.at,

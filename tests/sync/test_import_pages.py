@@ -191,3 +191,15 @@ def test_the_command_prints_three_of_each_kind():
         "x: 2, line 2: entry 2 is odd: skipped",
         "x: and 6 more of this kind; --json lists them",
     ]
+
+
+def test_the_command_prints_one_of_what_is_ignored():
+    rows = [
+        {"file": f"{n}", "line": None, "what": f"has more: a ({n})", "action": "left out", "outcome": "ignored"}
+        for n in range(9)
+    ]
+
+    assert problem_lines(rows) == [
+        "ignored: 0: has more: a (0): left out",
+        "ignored: and 8 more of this kind; --json lists them",
+    ]

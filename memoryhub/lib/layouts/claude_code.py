@@ -118,7 +118,7 @@ def _read_session(folder: Folder, path: str, family: forks.Family, zone: tzinfo)
         sessions[0] = replace(sessions[0], forked_from=_key(parent))
     items: list[Any] = [session for session in sessions if session.entries or session.summaries]
     note = "" if items else "The file contains no messages."
-    return FileRead(path, "session", info, items, file.problems + file.counts.problems(path), note=note)
+    return FileRead(path, "session", info, items, file.problems + file.counts.problems(), note=note)
 
 
 def read_transcript(folder: Folder, path: str, zone: tzinfo = UTC) -> FileRead:
@@ -157,7 +157,7 @@ def _read_agent(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     name = parts[-1].removesuffix(".jsonl")
     [session, *_] = file.sessions(f"claude:{owner}/{name}")
     items: list[Any] = [_with_meta(session, f"claude:{owner}", meta)] if session.entries else []
-    return FileRead(path, "session", info, items, file.problems + file.counts.problems(path))
+    return FileRead(path, "session", info, items, file.problems + file.counts.problems())
 
 
 def _meta(folder: Folder, path: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from memoryhub.lib.layouts.entries import INVALID_TIME
 from memoryhub.lib.layouts.jsonl import without_binary
 from memoryhub.lib.layouts.message_parts import call_ref, hash_of, own_id, part_text, parts_text, tool_call
-from memoryhub.lib.layouts.record_counts import RecordCounts
-from memoryhub.lib.layouts.records import EntryRecord, ToolCall
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
+from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.validation import json_text
 
@@ -48,7 +48,7 @@ class Context:
     """What the records of a file have in common: the latest environment, and what was counted."""
 
     zone: tzinfo
-    counts: RecordCounts
+    counts: ProblemCounts
     environment: dict[str, Any] = field(default_factory=dict)
     last_usage: str = ""  # the id of the answer whose usage was kept last
 
@@ -80,7 +80,7 @@ class Context:
         text = record.get("timestamp")
         moment = read_time(text, self.zone)
         if moment is None and text is not None:
-            self.counts.repaired[INVALID_TIME] += 1
+            self.counts.add(INVALID_TIME, REPAIRED, "repaired")
         return moment, text if isinstance(text, str) else "" if text is None else json_text(text)
 
 

@@ -19,7 +19,7 @@ from memoryhub.lib.layouts.claude_code_entries import (
 from memoryhub.lib.layouts.claude_code_tree import Node, active_path, chain
 from memoryhub.lib.layouts.jsonl import json_lines, title_of, without_binary
 from memoryhub.lib.layouts.message_parts import hash_of, own_id, parts_text
-from memoryhub.lib.layouts.record_counts import RecordCounts
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import EntryRecord, Problem, SessionRecord, SummaryRecord
 from memoryhub.lib.safe_folder import Stream
 
@@ -89,7 +89,7 @@ class Transcript:
         """Add a record of the tree."""
         uuid = own_id(record.get("uuid")) or f"line {len(self.nodes)}"
         if uuid in self.known:
-            self.context.counts.noted[REPEATED] += 1
+            self.context.counts.add(REPEATED, "imported", "noted")
             return
         self.known.add(uuid)
         fork = record.get("forkedFrom")
@@ -219,7 +219,7 @@ class SessionFile:
     def __init__(self, path: str, zone: tzinfo = UTC, *, is_agent: bool = False) -> None:
         self.path = path
         self.problems: list[Problem] = []
-        self.counts = RecordCounts()
+        self.counts = ProblemCounts(path)
         self.main = Transcript(Context(zone, self.counts))
         self.agents: dict[str, Transcript] = {}
         self.session_id = ""  # as in the first record
@@ -275,7 +275,7 @@ class SessionFile:
         return found
 
 
-def build(transcript: Transcript, key: str, counts: RecordCounts, title: str = "") -> SessionRecord:
+def build(transcript: Transcript, key: str, counts: ProblemCounts, title: str = "") -> SessionRecord:
     """Return a conversation as a session."""
     path = active_path(transcript.nodes)
     entries, places = _entries(transcript, path, counts)
@@ -296,7 +296,7 @@ def build(transcript: Transcript, key: str, counts: RecordCounts, title: str = "
 
 
 def _entries(
-    transcript: Transcript, path: Collection[str], counts: RecordCounts
+    transcript: Transcript, path: Collection[str], counts: ProblemCounts
 ) -> tuple[list[EntryRecord], list[int]]:
     """Return the entries, and the place of each one's record."""
     entries: list[EntryRecord] = []
@@ -332,14 +332,18 @@ def _with_thinking(entry: EntryRecord, thinking: Iterable[str], *, is_before: bo
 
 
 def _fold(
-    transcript: Transcript, entries: list[EntryRecord], places: list[int], path: Collection[str], counts: RecordCounts
+    transcript: Transcript,
+    entries: list[EntryRecord],
+    places: list[int],
+    path: Collection[str],
+    counts: ProblemCounts,
 ) -> list[SummaryRecord]:
     """Link entries to the summaries that replace them, and return the summaries."""
     summaries: list[SummaryRecord] = []
     start, waiting = 0, list[int]()  # entries that no summary replaces yet
     for compaction in transcript.compactions:
         if compaction.text is None:
-            counts.noted["has a compaction without a summary"] += 1
+            counts.add("has a compaction without a summary", "imported", "noted")
             continue
         if transcript.nodes[compaction.place].uuid not in path:
             counts.left_out["summary on a branch that was left"] += 1

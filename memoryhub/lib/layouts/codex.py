@@ -23,22 +23,27 @@ ROLLOUT = re.compile(
 )
 MAX_ANCESTORS = 20
 NO_FOLDER = "(no folder)"  # the project of sessions that don't say where they worked
+MAX_KNOWN_HEADS = 20_000
 _YEAR, _TWO = re.compile(r"\d{4}"), re.compile(r"\d\d")
 _CWD = re.compile(r"<cwd>([^<]{1,1000})</cwd>|Current working directory: ([^\\\n]{1,1000})")
 
 
 @dataclass(frozen=True)
 class Head:
-    """What the beginning of a rollout says."""
+    """What the beginning of a rollout says. ``is_rollout``: whether the first line describes a session of Codex."""
 
     session_id: str = ""
     cwd: str = ""
     forked_from: str = ""
     forked_at: int | None = None  # the ordinal of the first line that the fork doesn't have; None: it repeats them
+    is_rollout: bool = False
 
 
-def find(folder: Folder) -> DetectedLayout | None:
-    """Detect a home with rollouts, or the folder that contains it as ``.codex``."""
+def find(folder: Folder, only: str = "") -> DetectedLayout | None:
+    """Detect a home with rollouts, or the folder that contains it as ``.codex``. ``only``: a single rollout."""
+    if only:
+        is_rollout = only.endswith(".jsonl") and head(folder, only).is_rollout
+        return DetectedLayout(LAYOUT, "", "", "") if is_rollout else None
     for home in ("", ".codex"):
         if next(_rollouts(folder, home), None):
             return DetectedLayout(LAYOUT, "", home, home)
@@ -56,12 +61,23 @@ def _rollouts(folder: Folder, home: str) -> Iterator[str]:
         yield from (f"{parent}/{name}" for name in folder.names(parent) if ROLLOUT.fullmatch(name))
 
 
+_known_heads: dict[tuple[str, str, str], Head] = {}  # by folder, path and inode: each project asks for all of them
+
+
 def head(folder: Folder, path: str) -> Head:
     """Return what the beginning of a rollout says; an empty Head if it can't be read."""
+    key = (str(folder.path), path, folder.stamp(path).partition("-")[0])
+    if (known := _known_heads.get(key)) is not None:
+        return known
     try:
-        return folder.read(path, _read_head, limit=MAX_LINES_FILE_BYTES, even_if_unchanged=True, no_wait=True)[0]
+        found, _ = folder.read(path, _read_head, limit=MAX_LINES_FILE_BYTES, even_if_unchanged=True, no_wait=True)
     except UnreadableFile:
         return Head()
+    if len(_known_heads) >= MAX_KNOWN_HEADS:
+        _known_heads.clear()
+    if found.cwd:  # or else the first line may be half written
+        _known_heads[key] = found
+    return found
 
 
 def _read_head(stream: Stream) -> Head:
@@ -77,7 +93,8 @@ def _read_head(stream: Stream) -> Head:
         match = _CWD.search(data[:200_000].decode("utf-8", "replace"))
         cwd = (match.group(1) or match.group(2)) if match else ""
     forked_at = place if type(place) is int else None
-    return Head(own_id(meta.get("id")), cwd, own_id(meta.get("forked_from_id")), forked_at)
+    is_rollout = isinstance(record, dict) and (record.get("type") == "session_meta" or "instructions" in record)
+    return Head(own_id(meta.get("id")), cwd, own_id(meta.get("forked_from_id")), forked_at, is_rollout)
 
 
 def projects(folder: Folder) -> list[Project]:
@@ -101,6 +118,12 @@ def _project(folder: Folder, name: str, paths: list[str]) -> Project:
     )
 
 
+def project_of_file(folder: Folder, path: str) -> str | None:
+    """Return the project of a rollout; None for a file that may concern any of them."""
+    is_rollout = ROLLOUT.fullmatch(path.rpartition("/")[2]) is not None
+    return (head(folder, path).cwd or None) if is_rollout else None
+
+
 def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
     """Yield the sessions of a project by the time when they began, then the home's documents."""
     paths = sorted(_rollouts(folder, detected.home), key=lambda path: path.rpartition("/")[2])
@@ -112,6 +135,11 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
         elif detected.project in ("", head(folder, path).cwd or NO_FOLDER):
             yield _read_session(folder, path, by_id, titles, zone)
     yield from _documents(folder, detected.home)
+
+
+def read_transcript(folder: Folder, path: str, zone: tzinfo = UTC) -> FileRead:
+    """Read one rollout without the others of its home."""
+    return _read_session(folder, path, {}, {}, zone)
 
 
 def _read_session(folder: Folder, path: str, by_id: dict[str, str], titles: dict[str, str], zone: tzinfo) -> FileRead:
@@ -133,7 +161,7 @@ def _read_session(folder: Folder, path: str, by_id: dict[str, str], titles: dict
         rollout.problems.append(Problem(path, None, what, "imported without its beginning", "noted"))
     items: list[Any] = [session] if session.entries or session.summaries else []
     note = "" if items else "The file contains no messages."
-    return FileRead(path, "session", info, items, rollout.problems + rollout.counts.problems(path), note=note)
+    return FileRead(path, "session", info, items, rollout.problems + rollout.counts.problems(), note=note)
 
 
 def _file_id(path: str) -> str:

@@ -21,8 +21,8 @@ from memoryhub.lib.layouts.codex_items import (
 from memoryhub.lib.layouts.entries import INVALID_TIME
 from memoryhub.lib.layouts.jsonl import json_lines, title_of, without_binary
 from memoryhub.lib.layouts.message_parts import hash_of, own_id, parts_text
-from memoryhub.lib.layouts.record_counts import RecordCounts
-from memoryhub.lib.layouts.records import EntryRecord, Problem, SessionRecord, SummaryRecord
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
+from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, Problem, SessionRecord, SummaryRecord
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import Stream
 
@@ -59,7 +59,7 @@ class Rollout:
     def __init__(self, path: str, zone: tzinfo, base: Rollout | None = None) -> None:
         self.path = path
         self.problems: list[Problem] = []
-        self.counts = RecordCounts()
+        self.counts = ProblemCounts(path)
         self.meta: dict[str, Any] = {}
         self.entries: list[EntryRecord] = [*base.entries] if base else []
         self.summaries: list[SummaryRecord] = [*base.summaries] if base else []
@@ -104,7 +104,7 @@ class Rollout:
         text = record.get("timestamp")
         moment = read_time(text, self._zone)
         if isinstance(text, str) and moment is None:
-            self.counts.repaired[INVALID_TIME] += 1
+            self.counts.add(INVALID_TIME, REPAIRED, "repaired")
         return ItemTime(moment, text if isinstance(text, str) else "")
 
     def _add_meta(self, payload: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ class Rollout:
         if len(name) < MIN_ID_CHARS or self._ids.get(name, content) != content:
             self._chain = name = hash_of([self._chain, content])[:40]
         elif name in self._ids:
-            self.counts.noted[REPEATED] += 1
+            self.counts.add(REPEATED, "imported", "noted")
             return ""
         self._ids[name] = content
         return name
@@ -193,7 +193,7 @@ class Rollout:
         history = [item for item in history if isinstance(item, dict)] if isinstance(history, list) else []
         text = text if isinstance(text, str) and text else _last_text(history)
         if not text:
-            self.counts.noted[NO_SUMMARY] += 1
+            self.counts.add(NO_SUMMARY, "imported", "noted")
             return
         kept = {own_id(item.get("id")) or item_hash(item) for item in history}
         name = hash_of([self._chain, self._ids and next(reversed(self._ids)), text])[:40]

@@ -34,7 +34,7 @@ SUPPORTED_FILES = (
     "tmp/*/chats (Gemini CLI), memory.jsonl (server-memory), memory-bank/ or tasks/ (Cline and Roo Code), notes "
     "with a permalink (basic-memory)"
 )
-SINGLE_FILES = ("claude-code", "agterm", "server-memory")  # layouts of which one file can be imported
+SINGLE_FILES = ("claude-code", "codex", "agterm", "server-memory")  # layouts of which one file can be imported
 MAX_CONFIG_BYTES = 2**20
 MAX_PROBED = 20  # JSON files opened to recognise their format
 
@@ -47,7 +47,7 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
     candidates: list[tuple[str, Callable[[], DetectedLayout | None]]] = [
         ("hub", lambda: hub_folder.find(folder)),
         ("claude-code", lambda: claude_code.find(folder, only)),
-        ("codex", lambda: codex.find(folder)),
+        ("codex", lambda: codex.find(folder, only)),
         ("agterm", lambda: _agterm(folder, only, is_certain=layout == "agterm")),
         ("openclaw", lambda: openclaw.find(folder)),
         ("opencode", lambda: opencode.find(folder)),

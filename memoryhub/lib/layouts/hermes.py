@@ -28,10 +28,10 @@ from memoryhub.lib.layouts.records import (
     Project,
     SessionRecord,
 )
-from memoryhub.lib.layouts.store_files import StoredSession, read_store
+from memoryhub.lib.layouts.store_files import StoredSession, from_store, read_store
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
-from memoryhub.lib.sqlite_source import LOG, Row, Store, is_store, open_store
+from memoryhub.lib.sqlite_source import LOG, Row, Store, is_store
 
 STORE = "state.db"
 HOMES = ("", ".hermes")  # the second one in a user's home folder
@@ -84,6 +84,19 @@ def profiles(folder: Folder, home: str) -> dict[str, str]:
     return found
 
 
+def profile_folder(folder: Folder, name: str) -> str:
+    """Return the path of a profile."""
+    detected = find(folder)
+    home = detected.home if detected else ""
+    return home if name == DEFAULT else join_path(home, f"profiles/{name}")
+
+
+def profile_of_file(_folder: Folder, path: str) -> str | None:
+    """Return the name of the profile that a file in a home belongs to."""
+    _, is_profile, below = f"/{path}".partition("/profiles/")
+    return below.partition("/")[0] if is_profile else DEFAULT
+
+
 def projects(folder: Folder) -> list[Project]:
     """Return the profiles of a home."""
     detected = find(folder)
@@ -94,36 +107,46 @@ def projects(folder: Folder) -> list[Project]:
 
 def _project(folder: Folder, name: str, path: str) -> Project:
     store = join_path(path, STORE)
-    count = 0
-    if folder.is_file(store):
-        try:
-            with open_store(folder, store) as opened:
-                count = len(opened.state("messages", "session_id", ()))
-        except UnreadableFile:
-            count = 0
     files = [store, store + LOG, *(join_path(path, document) for document, _ in DOCUMENTS)]
     newest = max(folder.modified_ns(file) for file in files)
     return Project(
         name=name,
-        label=name,
+        label="hermes" if name == DEFAULT else name,
         path=path,
-        session_count=count,
+        session_count=from_store(folder, store, _session_count, 0),
         byte_count=sum(int(stamp.split("-")[1]) for file in files if (stamp := folder.stamp(file))),
         last_active=datetime.fromtimestamp(newest / 1e9, UTC) if newest else None,
     )
 
 
+def _session_count(store: Store) -> int:
+    return len(store.state("messages", "session_id", ()))
+
+
 def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
-    """Yield the sessions and the documents of one profile; of the home itself if none is named."""
-    path = profiles(folder, detected.home).get(detected.project or DEFAULT)
-    if path is None:
-        return
+    """Yield the sessions and the documents of one profile.
+
+    If none is named, those of the home itself, and the sessions of all other profiles.
+    """
+    for name, path in profiles(folder, detected.home).items():
+        if detected.project in ("", name):
+            is_chosen = name in (detected.project, DEFAULT)
+            yield from _read_profile(folder, path, zone, has_documents=is_chosen)
+
+
+def _read_profile(folder: Folder, path: str, zone: tzinfo, *, has_documents: bool) -> Iterator[FileRead]:
     store = join_path(path, STORE)
     if folder.exists(store):
         yield from read_store(folder, store, lambda opened, problems: _sessions(opened, store, problems, zone))
     for name, limit in DOCUMENTS:
-        if folder.exists(join_path(path, name)):
-            yield _document(folder, join_path(path, name), limit)
+        place = join_path(path, name)
+        if not folder.exists(place):
+            continue
+        if has_documents:
+            yield _document(folder, place, limit)
+        else:
+            problem = Problem(place, None, "belongs to another profile", "import that profile by its name", "ignored")
+            yield FileRead(place, "document", None, problems=[problem])
 
 
 def _document(folder: Folder, path: str, limit: int | None) -> FileRead:

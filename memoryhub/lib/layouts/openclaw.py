@@ -22,9 +22,9 @@ from memoryhub.lib.layouts.records import (
     Problem,
     Project,
 )
-from memoryhub.lib.layouts.store_files import read_store
-from memoryhub.lib.safe_folder import Folder, SkippedPath, UnreadableFile
-from memoryhub.lib.sqlite_source import LOG, open_store
+from memoryhub.lib.layouts.store_files import from_store, read_store
+from memoryhub.lib.safe_folder import Folder, SkippedPath
+from memoryhub.lib.sqlite_source import LOG
 
 STORE = "agent/openclaw-agent.sqlite"
 DOCUMENTS = ("MEMORY.md", "memory.md", "USER.md", "SOUL.md", "IDENTITY.md", "DREAMS.md")
@@ -77,6 +77,15 @@ def workspace_of(folder: Folder, agent: str) -> str:
     return next((path for path in own + shared if folder.is_folder(path)), "")
 
 
+def agent_of_file(folder: Folder, path: str) -> str | None:
+    """Return the id of the agent that a file in a home belongs to; None if it may concern any of them."""
+    first, _, rest = path.partition("/")
+    if first == "agents" and rest:
+        return rest.partition("/")[0]
+    owners = [agent for agent in agent_ids(folder) if path.startswith(f"{workspace_of(folder, agent) or '//'}/")]
+    return owners[0] if len(owners) == 1 else None
+
+
 def projects(folder: Folder) -> list[Project]:
     """Return the agents of a home."""
     return [_project(folder, agent) for agent in agent_ids(folder)]
@@ -85,13 +94,8 @@ def projects(folder: Folder) -> list[Project]:
 def _project(folder: Folder, agent: str) -> Project:
     parent = f"agents/{agent}"
     files = [f"{parent}/sessions/{name}" for name in session_names(folder, f"{parent}/sessions")]
-    count, store = 0, f"{parent}/{STORE}"
-    if folder.is_file(store):
-        try:
-            with open_store(folder, store) as opened:
-                count = len(opened.state("transcript_events", "session_id", ()))
-        except UnreadableFile:
-            count = 0
+    store = f"{parent}/{STORE}"
+    count = from_store(folder, store, lambda opened: len(opened.state("transcript_events", "session_id", ())), 0)
     stamps = [stamp for path in (store, store + LOG, *files) if (stamp := folder.stamp(path))]
     newest = max((folder.modified_ns(path) for path in (store, store + LOG, *files)), default=0)
     return Project(

@@ -80,10 +80,7 @@ def read_events(session_id: str, events: list[Event], counts: ProblemCounts, zon
         else:
             converter.add(event, parts[-1], is_rewound=event.number not in path)
     parts[-1].finish()
-    if skipped.total():
-        names = ", ".join(sorted(name for name, count in skipped.items() if count))
-        what = f"has {skipped.total():,} records of the program's own state ({names})"
-        counts.add(what, "left out", "noted")
+    counts.left_out.update(skipped)
     for part in parts:
         part.entries = [with_hash(entry) for entry in _without_heartbeats(part.entries)]
     return Transcript(parts, header, name)

@@ -18,10 +18,10 @@ from memoryhub.lib.layouts.opencode_messages import TASK, Message, Part, call_id
 from memoryhub.lib.layouts.opencode_sessions import SESSION, grouped, project_path, session_record
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem, Project, SessionRecord
-from memoryhub.lib.layouts.store_files import StoredSession, read_store
+from memoryhub.lib.layouts.store_files import StoredSession, from_store, read_store
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
-from memoryhub.lib.sqlite_source import LOG, Row, Store, is_store, open_store
+from memoryhub.lib.sqlite_source import LOG, Row, Store, is_store
 
 STORE = "opencode.db"
 HOMES = ("", ".local/share/opencode")  # of a user's home folder
@@ -45,12 +45,11 @@ def projects(folder: Folder) -> list[Project]:
     if not folder.is_file(path):
         rows, size = rows_of_files(folder, home), 0
         return grouped(rows, worktrees_of_files(folder, home), size)
-    try:
-        with open_store(folder, path) as store:
-            size = sum(int(stamp.split("-")[1]) for part in ("", LOG) if (stamp := folder.stamp(path + part)))
-            return grouped(store.rows("session", SESSION), _worktrees(store), size)
-    except UnreadableFile:
-        return []
+    size = sum(folder.size(path + part) for part in ("", LOG))
+    none: list[Project] = []
+    return from_store(
+        folder, path, lambda store: grouped(store.rows("session", SESSION), _worktrees(store), size), none
+    )
 
 
 def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:

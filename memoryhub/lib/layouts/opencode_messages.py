@@ -74,10 +74,7 @@ def read_messages(messages: list[Message], revert: Undone, counts: ProblemCounts
             excerpt = json_text(message.value).encode()
             counts.add(f"a message of the role {brief(role)}", "skipped", "rejected", excerpt)
     converter.found.finish()
-    if converter.skipped:
-        names = ", ".join(sorted(converter.skipped))
-        what = f"has {converter.skipped.total():,} records of the program's own state ({names})"
-        counts.add(what, "left out", "noted")
+    counts.left_out.update(converter.skipped)
     converter.found.entries = [with_hash(entry) for entry in converter.found.entries]
     return converter.found
 

@@ -48,6 +48,7 @@ READERS = {
 SINGLE_FILES: dict[str, Callable[[Folder, str, tzinfo], FileRead]] = {  # readers of one file
     "agterm": agterm.read_export,
     "claude-code": claude_code.read_transcript,
+    "codex": codex.read_transcript,
     "server-memory": server_memory.read_memory,
 }
 OWN_FOLDERS = {
@@ -92,8 +93,8 @@ def _unread_files(folder: Folder, detected: DetectedLayout, seen: Collection[str
 
     Hidden and temporary files, and those that are derived from others, are left out.
     """
-    homes = dict.fromkeys([detected.home, detected.workspace])
-    places = {join_path(home, place): 1 for home in homes for place in OWN_FOLDERS.get(detected.layout, ())}
+    parts = OWN_FOLDERS.get(detected.layout, ())
+    places = {join_path(home, part): 1 for home in _homes(detected) for part in parts}
     if detected.layout in WHOLE_FOLDERS:
         places[detected.home] = 0 if detected.layout == "grid" else 2
     found = {file: UNREAD for path, depth in places.items() for file in folder.files(path, depth=depth)}
@@ -101,6 +102,13 @@ def _unread_files(folder: Folder, detected: DetectedLayout, seen: Collection[str
         path, why = (file.path, file.reason) if isinstance(file, SkippedPath) else (file, reason)
         if path not in seen and path not in places and not _is_known(folder, path, detected.layout):
             yield path, why
+
+
+def _homes(detected: DetectedLayout) -> list[str]:
+    """Return the folders with the memory: of a chosen profile or agent, only its own."""
+    if detected.project and detected.layout in OWN_FOLDERS:
+        return [detected.workspace]
+    return [*dict.fromkeys([detected.home, detected.workspace])]
 
 
 def _is_known(folder: Folder, path: str, layout: str) -> bool:
@@ -123,8 +131,7 @@ def _is_known(folder: Folder, path: str, layout: str) -> bool:
 
 def _skipped_paths(folder: Folder, detected: DetectedLayout) -> Iterator[SkippedPath]:
     """Yield the links and special files in the places of an agent's memory, and such places themselves."""
-    homes = dict.fromkeys([detected.home, detected.workspace])
-    paths = dict.fromkeys(join_path(home, place) for home in homes for place in MEMORY_FOLDERS)
+    paths = dict.fromkeys(join_path(home, place) for home in _homes(detected) for place in MEMORY_FOLDERS)
     for path in paths:
         if folder.exists(path) and not folder.is_folder(path):
             yield SkippedPath(path, folder.skip_reason(path))

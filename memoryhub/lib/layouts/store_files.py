@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar
 
 from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
@@ -17,6 +18,9 @@ from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
 from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
 from memoryhub.lib.sqlite_source import Store, open_store, store_stamp
 from memoryhub.lib.validation import clean_text, visible_line
+
+T = TypeVar("T")
+_computed: dict[str, tuple[str, Any]] = {}  # stamps and values of ``from_store``, by absolute path
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,24 @@ def read_store(
     except UnreadableFile as error:
         yield from _known_sessions(folder, path)
         yield unreadable_file(path, "session", error)
+
+
+def from_store(folder: Folder, path: str, compute: Callable[[Store], T], default: T) -> T:
+    """Return a value computed from a store, or ``default`` if it can't be read.
+
+    The store is opened again only after it has changed, since pages ask for lists of projects often.
+    """
+    place, stamp = str(folder.path / path), store_stamp(folder, path)
+    known = _computed.get(place)
+    if known is not None and stamp and known[0] == stamp:
+        return known[1]  # type: ignore[no-any-return]
+    try:
+        with open_store(folder, path) as store:
+            value = compute(store)
+    except UnreadableFile:
+        return default
+    _computed[place] = (stamp, value)
+    return value
 
 
 def _known_sessions(folder: Folder, path: str) -> Iterator[FileRead]:

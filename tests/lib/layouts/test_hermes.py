@@ -182,7 +182,13 @@ def test_profiles_are_projects(tmp_path):
             ("work", ".hermes/profiles/work", 1),
         ]
 
-    assert set(read(tmp_path)) == {".hermes/state.db#s1", ".hermes/state.db"}
+    (tmp_path / ".hermes" / "profiles" / "work" / "SOUL.md").write_text("Be brief.")
+    found = read(tmp_path)
+    stores = [f"{place}/state.db{part}" for place, part in ((".hermes", "#s1"), (".hermes/profiles/work", "#s2"))]
+    assert set(found) >= set(stores)
+    [problem] = found[".hermes/profiles/work/SOUL.md"].problems
+    assert problem.what == "belongs to another profile"
+    assert set(read(tmp_path, project="default")) == {".hermes/state.db#s1", ".hermes/state.db"}
     assert set(read(tmp_path, project="work")) >= {".hermes/profiles/work/state.db#s2"}
     assert detect_layout(tmp_path / ".hermes" / "profiles" / "work") == "hermes"
 

@@ -41,7 +41,7 @@ def test_sample_has_one_session_with_two_texts_and_three_tool_calls():
     }
     assert names["memory/2026-11-22.md"].content.endswith("- Ana deploys to eu-west-1.\n")
     assert names["AGENTS.md"].is_instructions
-    assert all(problem.outcome == "noted" for found in reads.values() for problem in found.problems)
+    assert all(problem.outcome == "ignored" for found in reads.values() for problem in found.problems)
     with Folder(HOME) as folder:
         [project] = openclaw.projects(folder)
     assert (project.name, project.path, project.session_count) == ("main", "workspace", 1)

@@ -105,7 +105,7 @@ def test_sample_has_a_session_with_a_child_and_three_tool_parts(home):
     assert [entry.extra.get("is_error", False) for entry in results] == [False, True, False]
     assert [call["id"] for entry in parent.entries for call in entry.tool_calls] == ["call_2", "call_4", "call_5"]
     assert parent.title.startswith("My name is Ana.")
-    assert all(problem.outcome == "noted" for found in reads for problem in found.problems)
+    assert all(problem.outcome == "ignored" for found in reads for problem in found.problems)
 
 
 def test_tool_parts_are_a_call_and_its_result(tmp_path):

@@ -1,0 +1,176 @@
+"""Homes of the real programs with several projects, agents or profiles: listed, imported and followed."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryhub.lib.layouts.projects import project_of_file, projects_of
+from memoryhub.lib.safe_folder import Folder
+from memoryhub.sync.found_folders import found_folders
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.projects import open_home
+from memoryhub.sync.syncing import sync_workspace
+from sessions_app.models import Session, Workspace
+from sessions_app.models.conversations import channel_of
+from sessions_app.services.audit import By
+from tests.hub import PERSON
+from tests.lib.layouts import test_codex as codex_files
+from tests.lib.layouts import test_hermes as hermes_files
+from tests.lib.layouts import test_opencode as opencode_files
+from tests.lib.layouts.openclaw_home import make_home as make_openclaw
+from tests.lib.layouts.openclaw_home import message
+from tests.shared import FIXTURES
+
+pytestmark = pytest.mark.django_db
+
+
+def make_codex(home: Path) -> None:
+    codex_files.write(home, [codex_files.meta(), codex_files.said("user", "tea for one")])
+    second = codex_files.meta(codex_files.SECOND, cwd="/home/ana/forge")
+    codex_files.write(home, [second, codex_files.said("user", "tea for two")], codex_files.SECOND, "23")
+
+
+def make_opencode(home: Path) -> None:
+    for name, folder in (("ses_1", "/home/ana/atlas"), ("ses_2", "/home/ana/forge")):
+        said = opencode_files.user(opencode_files.text(f"tea in {folder}"))
+        opencode_files.make_store(home, [said], name, directory=folder)
+
+
+def make_hermes(home: Path) -> None:
+    for place, name in ((home, "s1"), (home / "profiles" / "work", "s2")):
+        hermes_files.make_home(place, [hermes_files.said(f"tea for {name}")], name)
+        (place / "memories" / "MEMORY.md").write_text(f"likes tea in {name}")
+
+
+def make_agents(home: Path) -> None:
+    make_openclaw(home, [message("a", None, "user", "tea")])
+    folder = home / "agents" / "coder" / "sessions"
+    folder.mkdir(parents=True)
+    (folder / "x.jsonl").write_text(json.dumps(message("b", None, "user", "tea, too")))
+    for name in ("workspace", "workspace-coder"):
+        (home / name).mkdir()
+        (home / name / "MEMORY.md").write_text(f"- {name}\n")
+
+
+HOMES = {
+    "codex": (make_codex, ["/home/ana/atlas", "/home/ana/forge"]),
+    "opencode": (make_opencode, ["/home/ana/atlas", "/home/ana/forge"]),
+    "hermes": (make_hermes, ["default", "work"]),
+    "openclaw": (make_agents, ["coder", "main"]),
+}
+
+
+@pytest.fixture(params=HOMES)
+def program(request, tmp_path: Path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS, settings.MEMORYHUB_ROOTS = 0, [tmp_path]
+    make, names = HOMES[request.param]
+    home = tmp_path / "home"
+    make(home)
+    return request.param, home, names
+
+
+def import_all(home: Path, names: list[str]):
+    by = By(PERSON, timezone.now())
+    return [import_workspace(home, by=by, project=name) for name in names]
+
+
+def test_each_project_becomes_a_workspace_once(program, settings):
+    layout, home, names = program
+    found = open_home(home)
+    assert (found.found.layout, sorted(found.names())) == (layout, names)
+    assert [one.session_count for one in found.projects] == [1, 1]
+    assert all(one.byte_count for one in found.projects)
+    settings.AGENT_HOMES = (str(home),)
+    assert [one.project_count for one in found_folders()] == [2]
+
+    first = import_all(home, names)
+    assert [result.tally.added["entries"] for result in first] == [1, 1]
+    assert not [problem for result in first for problem in result.tally.problems if problem.outcome != "ignored"]
+    assert not any(+result.tally.added or +result.tally.updated for result in import_all(home, names))
+    assert sorted(Workspace.objects.values_list("project", flat=True)) == names
+
+    for result in first:
+        synced = sync_workspace(result.workspace, by=By(PERSON, timezone.now()))
+        assert (+synced.tally.added, synced.tally.problems) == ({}, [])
+
+
+def test_the_page_lists_them(program, admin_client):
+    _layout, home, names = program
+    page = admin_client.get(reverse("import-projects"), {"path": str(home)}).content.decode()
+
+    assert [f'value="{name}"' in page for name in names] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("layout", "path", "expected"),
+    [
+        ("codex", f"sessions/2026/11/23/rollout-2026-11-23T11-00-00-{codex_files.SECOND}.jsonl", "/home/ana/forge"),
+        ("codex", "sessions/2026/11/23/rollout-2026-11-23T11-00-00-gone.jsonl", None),
+        ("codex", "memories/MEMORY.md", None),
+        ("openclaw", "agents/coder/sessions/x.jsonl", "coder"),
+        ("openclaw", "workspace-coder/MEMORY.md", "coder"),
+        ("openclaw", "workspace/MEMORY.md", "main"),
+        ("openclaw", "openclaw.json", None),
+        ("hermes", "profiles/work/state.db-wal", "work"),
+        ("hermes", "memories/MEMORY.md", "default"),
+        ("opencode", "opencode.db-wal", None),
+    ],
+)
+def test_a_changed_file_belongs_to_a_project(layout, path, expected, tmp_path):
+    HOMES[layout][0](tmp_path / "home")
+    with Folder(tmp_path / "home") as folder:
+        assert project_of_file(folder, layout, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "channel"),
+    [
+        ("agent:main:main", "main"),
+        ("agent:main:telegram:group:42", "telegram"),
+        ("agent:x", "agent"),
+        ("cron:daily", "cron"),
+        ("claude:1", "claude"),
+        ("plain", ""),
+    ],
+)
+def test_the_channel_of_a_key(key, channel):
+    assert channel_of(key) == channel
+
+
+def test_openclaws_sessions_have_the_channel_of_their_key(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    make_openclaw(tmp_path, [message("a", None, "user", "hi")], session_key="agent:main:telegram:group:42")
+    import_workspace(tmp_path, by=By(PERSON, timezone.now()))
+
+    assert Session.objects.get().channel == "telegram"
+
+
+def test_a_single_rollout_is_imported(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    make_codex(tmp_path)
+    [rollout] = (tmp_path / "sessions/2026/11/22").iterdir()
+    lone = shutil.copy(rollout, tmp_path / "talk.jsonl")
+
+    for path in (rollout, Path(lone)):
+        counts = [import_workspace(path, by=By(PERSON, timezone.now())).tally.added["entries"] for _ in range(2)]
+        assert counts == [1, 0]
+
+
+@pytest.mark.skipif(not (FIXTURES / "codex").exists(), reason="the shared samples aren't next to the clone")
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("claude-code/.claude", [("atlas", 3)]),
+        ("codex/.codex", [("atlas", 1)]),
+        ("gemini-cli/.gemini", [("atlas", 1)]),
+        ("openclaw/.openclaw", [("main", 1)]),
+        ("opencode/.local/share/opencode", [("atlas", 2)]),
+    ],
+)
+def test_samples_list_their_projects(place, expected):
+    home = open_home(FIXTURES / place)
+    assert [(one.label, one.session_count) for one in projects_of(Folder(home.path), home.found)] == expected
