@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference pictures messages lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak programs reference pictures messages lock ci
 
 help:
 	@echo "make dev            create .venv with the development tools"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench          run the benchmarks"
 	@echo "make contract       test the REST API against its OpenAPI description (a minute for each scope)"
 	@echo "make soak           stress real processes: 2,000 turns, 100 killed workers, 16 concurrent writers (12 minutes)"
+	@echo "make programs       let the hub follow real coding agents with a scripted model (needs Node.js)"
 	@echo "make reference      generate docs/reference/ from the code"
 	@echo "make pictures       take the README's pictures of the demo in Chromium"
 	@echo "make messages CODE=de   update and compile the translation files of a language (docs/translating.md)"
@@ -83,6 +84,9 @@ soak: dev
 	$(BIN)python bench/soak.py rest
 	$(BIN)python bench/soak.py agent
 	$(BIN)python bench/soak.py killed-syncs
+
+programs: dev
+	$(BIN)python bench/programs.py
 
 reference: dev
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)python -c "import django; django.setup(); from tests.reference import write; write()"
