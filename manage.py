@@ -109,7 +109,7 @@ def main() -> int:
 
 
 def run_django() -> int:
-    gc.set_threshold(50_000, 20, 20)  # a start creates a million objects, and hardly any garbage
+    gc.set_threshold(50_000)  # a start creates a million objects, and hardly any garbage
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
     from django.core.exceptions import ImproperlyConfigured
 
