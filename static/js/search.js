@@ -89,6 +89,7 @@
   let shown = box.value;
   let isSending = false;
   const search = () => {
+    pause = 0;
     if (isSending || box.value === shown) return;
     shown = box.value;
     htmx.trigger(box, "typed");
@@ -97,16 +98,23 @@
     clearTimeout(pause);
     pause = setTimeout(search, 250);
   });
+  const stopTyping = () => {
+    clearTimeout(pause);
+    pause = 0;
+    shown = box.value;
+  };
+  /* Before htmx aborts the search that a second one replaces: its end must not start one for the text in between. */
+  box.form.addEventListener("submit", stopTyping, true);
+  one(".search-options", box.form).addEventListener("change", stopTyping);
   box.form.addEventListener("htmx:beforeRequest", (event) => {
     if (event.target !== box.form) return;
-    clearTimeout(pause);
+    stopTyping();
     close();
-    shown = box.value;
     isSending = true;
   });
   box.form.addEventListener("htmx:afterRequest", (event) => {
     if (event.target !== box.form) return;
     isSending = false;
-    search();
+    if (!pause) search(); /* else the person is still typing */
   });
 })();

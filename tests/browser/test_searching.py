@@ -90,18 +90,52 @@ def test_a_submitted_search_always_shows_results(page: Page, workspace: Workspac
         page.wait_for_load_state("networkidle")
 
 
-def test_typing_during_a_search_does_not_abort_it(page: Page, workspace: Workspace, slow_results):
+def _is_typed(url: str) -> bool:
+    """Return whether a request is for what was typed so far, which the next letter replaces."""
+    return "/search/complete/" in url or "part=1" in url
+
+
+@pytest.mark.parametrize("pause", [20, 300])  # ms between keys: less and more than the pause that starts a search
+def test_typing_during_a_search_does_not_abort_it(page: Page, workspace: Workspace, slow_results, pause: int):
     know(workspace, "the dome lights up")
-    aborted: list[str] = []
-    page.on("requestfailed", lambda request: aborted.append(request.url))
+    finished, aborted = _searches(page)
     page.goto(f"/w/{workspace.slug}/search/")
     slow_results(0.8)
     page.fill("#q", "dome")
     page.keyboard.press("Enter")
-    page.keyboard.type(" lights", delay=20)
+    page.keyboard.type(" lights", delay=pause)
     page.wait_for_url("**/search/?q=dome+lights*")
-    page.wait_for_load_state("networkidle")
-    assert not [url for url in aborted if "/complete/" not in url]  # a letter replaces the completions before it
+    expect(page.locator(".search-rows mark", has_text="lights").first).to_be_visible()
+    assert ["q=dome&" in url for url in finished if not _is_typed(url)] == [True]
+    assert not [url for url in aborted if not _is_typed(url)]
+
+
+def test_a_second_submit_replaces_the_first_at_once(page: Page, workspace: Workspace, slow_results):
+    know(workspace, "the dome lights up")
+    finished, aborted = _searches(page)
+    page.goto(f"/w/{workspace.slug}/search/")
+    slow_results(0.8)
+    page.fill("#q", "dome")
+    page.keyboard.press("Enter")
+    page.keyboard.type(" lights")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search/?q=dome+lights*")
+    expect(page.locator(".search-rows mark", has_text="lights").first).to_be_visible()
+    assert ["q=dome%20lights&" in url for url in finished] == [True]
+    assert ["q=dome&" in url for url in aborted if "/complete/" not in url] == [True]
+
+
+def _searches(page: Page) -> tuple[list[str], list[str]]:
+    """Return the addresses of htmx's searches, as they finish, and of all searches that are aborted."""
+    finished: list[str] = []
+    aborted: list[str] = []
+    searches = ("/search/?q=", "/search/complete/")
+    page.on("requestfinished", lambda request: finished.append(request.url) if searches[0] in request.url else None)
+    page.on(
+        "requestfailed",
+        lambda request: aborted.append(request.url) if any(path in request.url for path in searches) else None,
+    )
+    return finished, aborted
 
 
 def test_a_result_explains_itself_and_shows_its_context(page: Page, demo: None):
