@@ -7,7 +7,8 @@
   const toRow = (row) => (one(FOCUSABLE, row) ?? takeFocusable(row)).focus();
   const takeFocusable = (part) => Object.assign(part, { tabIndex: -1 });
 
-  /* A part: to the same thing as before; where that is gone, to the next row, or else to the part itself. */
+  /* A part: to the same thing as before; where that is gone, to the next or
+     the selected row, or else to the part itself. */
   let lost = null;
   document.addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
     const spot = document.activeElement;
@@ -26,8 +27,10 @@
     if (!isLost) return;
     const same = all(FOCUSABLE, part).filter((one) => likeness(one) === wanted);
     const rows = row < 0 ? [] : all("[data-row]", part);
+    const selected = all("[data-row] [aria-current]", part).find((link) => link.checkVisibility());
     if (same.length) (same[place] ?? same[0]).focus();
     else if (rows.length) toRow(rows[Math.min(row, rows.length - 1)]);
+    else if (selected) selected.focus();
     else takeFocusable(part).focus({ preventScroll: true });
   });
 

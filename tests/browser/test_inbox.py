@@ -35,6 +35,10 @@ def test_twenty_held_changes_take_twenty_keys(page: Page):
 
     for number in range(20):
         expect(page.locator("#item-title")).to_have_text(f"MEMORY.md: change {number}")
+        if number == 1:
+            page.locator("#inbox-detail a[href$='#edit']").focus()  # a link that the next item doesn't have
+        if number == 2:
+            expect(page.locator(".inbox-rows [aria-current]")).to_be_focused()
         page.keyboard.press("r" if number % 5 == 0 else "a")
         keys += 1
     expect(page.locator("#inbox")).to_contain_text("Inbox zero")

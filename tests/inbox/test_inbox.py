@@ -147,6 +147,16 @@ def test_deciding_selects_the_next_item(workspace, editor):
     assert head() == TEXT + "- one\n"
 
 
+def test_the_whole_queue_follows_the_last_item_of_a_kind(workspace, editor):
+    change = propose(workspace, TEXT + "- one\n")
+    find_concerns(workspace, "stale", 1)
+    page = editor.get("/w/atlas/inbox/", {"kind": "change"}).context
+
+    after = decide(editor, f"change-{change.pk}", "parts", all="accept", back=page["back_url"])
+
+    assert (after.context["selected"].row.kind, after.context["list"].kind) == ("stale", "")
+
+
 def test_undecided_parts_keep_waiting(workspace, editor):
     wanted = TEXT.replace("port is 80", "port is 90") + f"- {ORDER}\n"
     change = propose(workspace, wanted.replace("- Ana leads\n", "- Ana leads\n- Cleo sails\n"))

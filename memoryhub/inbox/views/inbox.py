@@ -110,7 +110,7 @@ def _bulk(request: HttpRequest, workspace: Workspace | None, kind: str, counts: 
 
 def _list_page(request: HttpRequest, scope: QueueScope, base: str, counts: Counter[str]) -> ListPage:
     kind = request.GET.get("kind", "")
-    kind = kind if kind in KINDS else ""
+    kind = kind if kind in KINDS and counts[kind] else ""  # once all of a kind are decided: the whole queue
     total = counts[kind] if kind else counts.total()
     last = max(1, -(-total // PAGE_ITEMS))
     number = min(last, max(1, parse_int(request.GET.get("page"), digits=9) or 1))
