@@ -30,7 +30,7 @@ from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_rows
 
 EDITOR = Membership.Role.EDITOR
-PAGE_FACTS = 200
+PAGE_FACTS = 100
 ACTIONS = (
     Action("pin", gettext_lazy("Pin")),
     Action("unpin", gettext_lazy("Unpin")),
