@@ -13,6 +13,7 @@ from django.utils.translation import get_language, gettext
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
 
 MAX_RENDERED_CHARS = 256 * 1024
 _TAGS = {
@@ -25,7 +26,16 @@ _LIVE_ADDRESS = re.compile(
 
 
 class _Renderer(RendererHTML):
-    """Render images as links, so that viewing memory never loads remote content."""
+    """Render images as links, so that viewing memory never loads remote content, and headings one level lower.
+
+    Their page has the one h1.
+    """
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        tokens[idx].tag = f"h{min(int(tokens[idx].tag[1]) + 1, 6)}"
+        return self.renderToken(tokens, idx, options, env)
+
+    heading_close = heading_open
 
     def image(self, tokens: Sequence[Token], idx: int, _options: object, _env: object) -> str:
         token = tokens[idx]
