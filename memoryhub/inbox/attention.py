@@ -13,7 +13,7 @@ from django.db.models import Count, Max, Min, QuerySet
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, ngettext_lazy
 
 from knowledge_app.models import Concern
 from memoryhub.inbox.attention_items import MAX_ITEMS, ORDER, AttentionItem, Finder, attention_item, grouped
@@ -33,7 +33,12 @@ from memoryhub.inbox.sources import (
 )
 from sessions_app.models import Run, Workspace
 
-SMALLER = (Concern.Kind.CONTRADICTION, Concern.Kind.PERSONAL, Concern.Kind.DUPLICATE, Concern.Kind.STALE)
+SMALLER = {  # kinds of findings that share an item
+    Concern.Kind.CONTRADICTION: ngettext_lazy("%(count)d contradiction", "%(count)d contradictions", "count"),
+    Concern.Kind.PERSONAL: ngettext_lazy("%(count)d personal detail", "%(count)d personal details", "count"),
+    Concern.Kind.DUPLICATE: ngettext_lazy("%(count)d duplicate", "%(count)d duplicates", "count"),
+    Concern.Kind.STALE: ngettext_lazy("%(count)d stale fact", "%(count)d stale facts", "count"),
+}
 FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "unwritten")
 
 
@@ -241,8 +246,8 @@ def _findings_text(kind: str, count: int) -> str:
 def _smaller(rows: list[dict[str, Any]]) -> AttentionItem:
     count = sum(row["n"] for row in rows)
     by_kind = {row["kind"]: row["n"] for row in rows}
-    parts = ", ".join(f"{kind.label.lower()} ({by_kind[kind]:,})" for kind in SMALLER if kind in by_kind)
-    text = _("Last scan: %(parts)s.") % {"parts": parts}
+    parts = [text % {"count": by_kind[kind]} for kind, text in SMALLER.items() if kind in by_kind]
+    text = _("%(parts)s found.") % {"parts": ", ".join(parts)}
     since = min((row["since"] for row in rows if row["since"]), default=None)
     url = reverse("hygiene", args=[rows[0]["workspace__slug"]])
     return attention_item("concerns", rows[0], text, url, count=count, since=since)
@@ -266,13 +271,13 @@ def budget_items(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
 def _budget_text(count: int, *, is_automatic: bool) -> str:
     if is_automatic:
         return ngettext(
-            "%(count)d session over budget (%(tokens)s tokens or %(entries)s entries) couldn't be compressed.",
-            "%(count)d sessions over budget (%(tokens)s tokens or %(entries)s entries) couldn't be compressed.",
+            "%(count)d session over budget (%(tokens)s tokens or %(entries)s messages) couldn't be compressed.",
+            "%(count)d sessions over budget (%(tokens)s tokens or %(entries)s messages) couldn't be compressed.",
             count,
         )
     return ngettext(
-        "%(count)d session is over budget (%(tokens)s tokens or %(entries)s entries) and auto-compress is off.",
-        "%(count)d sessions are over budget (%(tokens)s tokens or %(entries)s entries) and auto-compress is off.",
+        "%(count)d session is over budget (%(tokens)s tokens or %(entries)s messages) and auto-compress is off.",
+        "%(count)d sessions are over budget (%(tokens)s tokens or %(entries)s messages) and auto-compress is off.",
         count,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.text import Truncator
@@ -19,6 +19,7 @@ from knowledge_app.models import Concern, HeldChange, HeldRow, KeyValue, MemoryD
 from memoryhub.hygiene.rows import rows_at, shown_text
 from memoryhub.inbox.attention import budget_items, folder_items, late_items, run_text
 from memoryhub.inbox.attention_items import AttentionItem
+from memoryhub.inbox.decisions import noted_imports
 from memoryhub.inbox.failures import delivery_item, import_items, job_item
 from memoryhub.inbox.queue import QueueRow
 from memoryhub.lib.masked_text import masked
@@ -86,12 +87,19 @@ class _Text:
     url: str = ""
 
 
-def load_items(rows: Sequence[QueueRow], user: AbstractBaseUser | AnonymousUser) -> list[InboxItem]:
-    """Return the items of queue rows, in order, without those deleted meanwhile. Two or three queries per table."""
+def load_items(
+    rows: Sequence[QueueRow], user: AbstractBaseUser | AnonymousUser, shown: QuerySet[Workspace]
+) -> list[InboxItem]:
+    """Return the items of queue rows, in order, without those deleted meanwhile. Two or three queries per table.
+
+    ``shown``: the workspaces of the queue.
+    """
     pks: defaultdict[str, list[int]] = defaultdict(list)
     for row in rows:
         pks[row.table].append(row.pk)
-    texts = {table: LOADERS[table](found) for table, found in pks.items()}
+    texts = {
+        table: _notes(found, shown) if table == "note" else LOADERS[table](found) for table, found in pks.items()
+    }
     workspaces = Workspace.objects.in_bulk({row.workspace for row in rows if row.workspace})
     roles = dict(Membership.objects.filter(user=user.pk, workspace__in=workspaces).values_list("workspace", "role"))
     items = []
@@ -207,8 +215,11 @@ def _imports(pks: Collection[int]) -> dict[int, _Text]:
     return {item.pk: _of(item) for item in import_items(ImportReport.objects.filter(pk__in=pks))}
 
 
-def _notes(pks: Collection[int]) -> dict[int, _Text]:
-    return dict.fromkeys(pks, _Text(_("Imports have notes."), _("Lines that couldn't be imported")))
+def _notes(pks: Collection[int], workspaces: QuerySet[Workspace]) -> dict[int, _Text]:
+    """Return the text of the one item for all imports with notes."""
+    count = len(noted_imports(workspaces, _now()))
+    text = ngettext("%(count)d import has notes.", "%(count)d imports have notes.", count) % {"count": count}
+    return dict.fromkeys(pks, _Text(text, _("Lines that couldn't be imported")))
 
 
 def _deliveries(pks: Collection[int]) -> dict[int, _Text]:
@@ -242,7 +253,6 @@ LOADERS: dict[str, Callable[[Collection[int]], dict[int, _Text]]] = {
     "run": _runs,
     "job": _jobs,
     "import": _imports,
-    "note": _notes,
     "webhook": _deliveries,
     "late": _by_workspace(late_items),
     "budget": _by_workspace(budget_items),

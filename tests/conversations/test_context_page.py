@@ -106,7 +106,7 @@ def test_the_difference_from_an_agents_last_call_is_known(workspace, session, vi
 
     assert (since.who, since.added, since.dropped) == ("atlas", 4, 4)
     assert since.revisions == [("MEMORY.md", first.number, second.number)]
-    assert "4 entries added, <bdi>MEMORY.md</bdi> revision 1 → 2." in page(viewer_client, session).content.decode()
+    assert "4 messages added, <bdi>MEMORY.md</bdi> revision 1 → 2." in page(viewer_client, session).content.decode()
 
 
 def test_only_the_latest_entries_are_shown_at_first(workspace, viewer_client):
@@ -117,7 +117,7 @@ def test_only_the_latest_entries_are_shown_at_first(workspace, viewer_client):
     response = page(viewer_client, session, max_tokens=0)
 
     assert len(response.context["entry_blocks"]) == 100
-    assert "Show 30 earlier entries" in response.content.decode()
+    assert "Show 30 earlier messages" in response.content.decode()
     assert len(response.content) < 150_000
     assert len(page(viewer_client, session, max_tokens=0, all=1).context["entry_blocks"]) == 130
 

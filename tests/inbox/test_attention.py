@@ -234,7 +234,7 @@ def test_secrets_and_instructions_are_separate_items(workspace):
         ("secret", 2, "/w/atlas/hygiene/?kind=secret"),
         ("concerns", 4, "/w/atlas/hygiene/"),
     ]
-    assert items()[1].text == "Last scan: contradictions (1), duplicates (3)."
+    assert items()[1].text == "1 contradiction, 3 duplicates found."
 
 
 def test_only_problems_of_the_latest_import_are_listed(workspace):

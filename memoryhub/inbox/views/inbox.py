@@ -115,13 +115,13 @@ def _list_page(request: HttpRequest, scope: QueueScope, base: str, counts: Count
     last = max(1, -(-total // PAGE_ITEMS))
     number = min(last, max(1, parse_int(request.GET.get("page"), digits=9) or 1))
     rows = queue_page(scope, kind=kind, start=(number - 1) * PAGE_ITEMS, size=PAGE_ITEMS)
-    return ListPage(base, kind, number, last, load_items(rows, request.user))
+    return ListPage(base, kind, number, last, load_items(rows, request.user, scope.workspaces))
 
 
 def _find(request: HttpRequest, scope: QueueScope, key: str) -> InboxItem | None:
     """Return an item that isn't on the page of the list."""
     row = find_in_queue(scope, key) if key else None
-    return next(iter(load_items([row], request.user)), None) if row else None
+    return next(iter(load_items([row], request.user, scope.workspaces)), None) if row else None
 
 
 @require_POST
