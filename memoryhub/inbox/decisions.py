@@ -23,7 +23,7 @@ from memoryhub.inbox.scope import role_scope
 from memoryhub.jobs.queue import retry_job
 from memoryhub.models import Job
 from memoryhub.permissions import by_person
-from memoryhub.runs.part_decisions import decide_posted, undo_url
+from memoryhub.runs.part_decisions import decide_posted, undo_approval_url, undo_url
 from memoryhub.runs.review import approve_run
 from memoryhub.sync.sync_requests import request_sync
 from sessions_app.models import ImportReport, Run, Workspace
@@ -86,8 +86,8 @@ def _change(request: HttpRequest, change: Any, _action: str) -> Outcome:
 
 def _held_row(request: HttpRequest, held: HeldRow, action: str) -> Outcome:
     if action == "accept":
-        approve_row(held, by=by_person(request))
-        return Outcome(_("Accepted. Agents can use it now."))
+        approval = approve_row(held, by=by_person(request))
+        return Outcome(_("Accepted. Agents can use it now."), undo_approval_url(approval))
     run = remove_row(held, by=by_person(request))
     return Outcome(_("Rejected."), _undo(run) if run else "")
 

@@ -14,6 +14,7 @@ from knowledge_app.services.documents.held_changes import hunks_of
 from memoryhub.permissions import by_person
 from memoryhub.runs.change_parts import ACCEPT, REJECT
 from memoryhub.runs.review import approve, decide_parts, reject
+from sessions_app.models import AuditRecord
 
 MAX_REASON = 500
 
@@ -49,6 +50,12 @@ def undo_url(changes: Sequence[HeldChange]) -> str:
         return ""
     query = urlencode([("change", change.pk) for change in changes])
     return f"{reverse('undo-decisions', args=[changes[0].workspace.slug])}?{query}"
+
+
+def undo_approval_url(approval: AuditRecord) -> str:
+    """Return the URL to which undoing the approval of a held row is posted."""
+    workspace = approval.workspace
+    return f"{reverse('undo-decisions', args=[workspace.slug])}?approval={approval.pk}" if workspace else ""
 
 
 def _accepted(change: HeldChange) -> str:

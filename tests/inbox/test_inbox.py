@@ -214,6 +214,23 @@ def test_a_flagged_addition_is_decided(workspace, editor, action, withdrawn):
     assert count_waiting(Workspace.objects.all()) == 0
 
 
+def test_an_accepted_addition_is_held_again_on_undo(workspace, editor, viewer_client):
+    entry = add_knowledge(workspace, ORDER, category="learned_fact", by=By(AGENT, NOW)).entry
+    held = HeldRow.objects.get()
+    shown = decide(editor, f"row-{held.pk}", "accept").content.decode()
+    [undo] = re.findall(r'action="([^"]*/review/undo/[^"]*)"', shown)
+
+    assert viewer_client.post(undo).status_code == 404
+    assert not HeldRow.objects.exists()
+    answer = editor.post(undo, follow=True).content.decode()
+    again = editor.post(undo, follow=True).content.decode()
+
+    restored = HeldRow.objects.get()
+    assert "waits in the inbox again" in answer
+    assert "Not undone: This row was held again" in again
+    assert (restored.row, restored.findings, restored.author_name) == (entry, held.findings, held.author_name)
+
+
 def test_a_finding_is_dismissed_and_comes_back_on_undo(workspace, editor):
     knowledge(workspace, f"deploy with {TOKEN}")
     scan(workspace)

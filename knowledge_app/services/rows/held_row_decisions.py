@@ -12,7 +12,7 @@ from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict
-from sessions_app.models import Run, Workspace
+from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By, record
 
 REASON = "flagged by the content check"
@@ -20,13 +20,37 @@ REASON = "flagged by the content check"
 
 @db_retry.retried
 @transaction.atomic
-def approve_row(held: HeldRow, *, by: By) -> None:
-    """Release a held row, so that agents get it. Raises Conflict if it was decided meanwhile."""
+def approve_row(held: HeldRow, *, by: By) -> AuditRecord:
+    """Release a held row, so that agents get it. Raises Conflict if it was decided meanwhile.
+
+    The audit record that it returns is what ``undo_approval`` needs.
+    """
     row = _locked(held).row
     HeldRow.objects.filter(pk=held.pk).delete()
-    detail = {"findings": held.findings}
+    detail = {"findings": held.findings, "author_kind": held.author_kind, "author_name": held.author_name}
     text = f"{row_name(row)} approved"
-    record(by, "row.approved", LINKS[type(row)], row.pk, text, workspace=held.workspace, detail=detail)
+    return record(by, "row.approved", LINKS[type(row)], row.pk, text, workspace=held.workspace, detail=detail)
+
+
+@db_retry.retried
+@transaction.atomic
+def undo_approval(approval: AuditRecord, *, by: By) -> None:
+    """Hold a row again that was approved. Raises Conflict if it is held again, withdrawn or deleted."""
+    model, link = next((model, link) for model, link in LINKS.items() if link == approval.object_kind)
+    rows = model._default_manager.filter(workspace=approval.workspace, withdrawn_at=None, hold=None)
+    row = rows.select_for_update(of=("self",)).filter(pk=approval.object_id).first()
+    if row is None:
+        raise Conflict(gettext("This row was held again, withdrawn or deleted meanwhile."), code="already_decided")
+    detail = approval.detail
+    HeldRow.objects.create(
+        workspace=approval.workspace,
+        findings=detail["findings"],
+        author_kind=detail.get("author_kind", by.actor.kind),
+        author_name=detail.get("author_name", by.actor.name[:200]),
+        created_at=by.at,
+        **{f"{link}_id": row.pk},
+    )
+    record(by, "row.held", link, row.pk, f"Approval of {row_name(row)} undone", workspace=approval.workspace)
 
 
 @db_retry.retried

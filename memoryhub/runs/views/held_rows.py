@@ -19,6 +19,7 @@ from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
+from memoryhub.runs.part_decisions import undo_approval_url
 from sessions_app.services.access_log import seen_rows
 
 SHOWN_CHARS = 1_000
@@ -59,11 +60,11 @@ def approve_held_row(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Release a held row, so that agents get it."""
     held = _find(request, slug, pk)
     try:
-        approve_row(held, by=by_person(request))
+        approval = approve_row(held, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, gettext("Approved. Agents can use it now."))
+        messages.success(request, gettext("Approved. Agents can use it now."), extra_tags=undo_approval_url(approval))
     return redirect(_additions(slug))
 
 

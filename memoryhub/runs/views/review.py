@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.revisions import record_reveal
 from knowledge_app.services.documents.undone_decisions import DECIDED, undo_decision
+from knowledge_app.services.rows.held_row_decisions import undo_approval
 from memoryhub.lib.document_size import shown_part
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -23,6 +24,7 @@ from memoryhub.runs.change_context import change_context
 from memoryhub.runs.part_decisions import MAX_REASON, decide_posted, undo_url
 from memoryhub.runs.review import reject
 from memoryhub.runs.views.review_bulk import MAX_AT_ONCE
+from sessions_app.models import AuditRecord
 
 
 def review(request: HttpRequest, slug: str) -> HttpResponse:
@@ -62,13 +64,20 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def undo_decisions(request: HttpRequest, slug: str) -> HttpResponse:
-    """Undo the decisions on the changes of the query string, the latest first, and redirect to ``next``."""
+    """Undo the decisions on the changes and rows of the query string, the latest first, and redirect to ``next``."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    pks = parse_ints(request.GET.getlist("change"))[:MAX_AT_ONCE]
+    pks, approvals = (parse_ints(request.GET.getlist(name))[:MAX_AT_ONCE] for name in ("change", "approval"))
+    decided = [
+        *HeldChange.objects.filter(workspace=workspace, pk__in=pks).order_by("-decided_at", "-pk"),
+        *AuditRecord.objects.filter(workspace=workspace, pk__in=approvals, action="row.approved").order_by("-pk"),
+    ]
     undone = 0
-    for change in HeldChange.objects.filter(workspace=workspace, pk__in=pks).order_by("-decided_at", "-pk"):
+    for one in decided:
         try:
-            undo_decision(change, by=by_person(request))
+            if isinstance(one, HeldChange):
+                undo_decision(one, by=by_person(request))
+            else:
+                undo_approval(one, by=by_person(request))
         except MemoryHubError as error:
             messages.error(request, gettext("Not undone: %(reason)s") % {"reason": error.message})
             break
