@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.utils.translation import gettext
 
@@ -21,7 +22,9 @@ from memoryhub.runs.flagged_parts import parts_with_warnings
 from sessions_app.models import Entry, Run
 
 AROUND = 2  # lines of context before and after a part
-MAX_SOURCES = 500  # messages compared with each part
+MAX_SOURCES = 500  # messages of a run compared with each part
+MAX_RECENT = 200  # messages before a change that no run made
+SAVED_WITHIN = timedelta(minutes=10)  # an agent may save a session after the memory that it wrote from it
 ACCEPT, REJECT, WAIT = "accept", "reject", "wait"
 Warnings = defaultdict[str, list[str]]  # by line
 
@@ -36,7 +39,10 @@ class PartLine:
 
 @dataclass(frozen=True)
 class ChangePart:
-    """One part of a change. ``source``: the message that shares the most words with its new lines, if any does."""
+    """One part of a change. ``source``: the message that shares the most words with its new lines, if any does.
+
+    A run read its messages; those of other changes are only probable.
+    """
 
     number: int
     start: int
@@ -121,12 +127,23 @@ def _fact_warnings(change: HeldChange) -> tuple[Warnings, Warnings]:
 
 def _messages(change: HeldChange) -> list[tuple[Entry, frozenset[str]]]:
     run = change.run
-    if run is None or run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
+    if run is None:
+        return _recent_messages(change)
+    if run.kind != Run.Kind.CONSOLIDATION or not run.session_id:
         return []
     entries = Entry.objects.in_conversation().filter(
         session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
     )
     return [(entry, frozenset(tokens_of(entry.content))) for entry in entries.order_by("position")[:MAX_SOURCES]]
+
+
+def _recent_messages(change: HeldChange) -> list[tuple[Entry, frozenset[str]]]:
+    """Return the latest messages before a change of the agent's file or of a tool call."""
+    entries = Entry.objects.in_conversation().filter(
+        workspace=change.workspace_id, kind=Entry.Kind.MESSAGE, recorded_at__lte=change.created_at + SAVED_WITHIN
+    )
+    latest = entries.select_related("session").order_by("-pk")[:MAX_RECENT]
+    return [(entry, frozenset(tokens_of(entry.content))) for entry in reversed(latest)]
 
 
 def _source(lines: Sequence[str], messages: Sequence[tuple[Entry, frozenset[str]]]) -> Entry | None:

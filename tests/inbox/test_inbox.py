@@ -22,6 +22,7 @@ from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON
 from tests.hygiene.test_scanning import TOKEN, knowledge, scan
 from tests.inbox.test_attention import end_job, find_concerns, hold, hooked, imported, over_limit, stop, told
+from tests.searches import say
 
 pytestmark = pytest.mark.django_db
 LINES = ["# Pool", "", "- tea at four", "- milk in the fridge", "- the port is 80", "- Ana leads", "- Bo cooks", ""]
@@ -155,6 +156,16 @@ def test_the_whole_queue_follows_the_last_item_of_a_kind(workspace, editor):
     after = decide(editor, f"change-{change.pk}", "parts", all="accept", back=page["back_url"])
 
     assert (after.context["selected"].row.kind, after.context["list"].kind) == ("stale", "")
+
+
+def test_a_change_without_a_run_shows_its_probable_message(workspace, viewer_client):
+    say(workspace, "From Monday on there is tea at five o'clock", "Noted.")
+    change = propose(workspace, TEXT + "- tea at five o'clock from Monday\n")
+
+    page = viewer_client.get("/w/atlas/inbox/", {"item": f"change-{change.pk}"})
+
+    assert "Probably from <a" in page.content.decode()
+    assert page.context["detail"]["parts"][0].source.role == "user"
 
 
 def test_undecided_parts_keep_waiting(workspace, editor):
