@@ -46,6 +46,18 @@ def test_filters(told, viewer_client, asked, found):
     assert [row.action for row, *_ in response.context["rows"]] == found
 
 
+def test_the_records_of_a_run_are_one_row(told, viewer_client):
+    for action, text in (("requested", "was asked for"), ("started", "started"), ("finished", "is done")):
+        record(By(AGENT, NOW), f"run.{action}", "run", "7", f"Scan 7 {text}", workspace=told)
+
+    response = viewer_client.get(reverse("activity", args=["atlas"]))
+
+    row, *_, earlier = response.context["rows"][0]
+    assert (row.action, [one.action for one in earlier]) == ("run.finished", ["run.started", "run.requested"])
+    assert "2 earlier steps" in response.content.decode()
+    assert len(response.context["rows"]) == 3
+
+
 def test_only_hub_operators_see_the_hubs_records(told, admin_client, viewer_client):
     assert viewer_client.get(reverse("hub-activity")).status_code == 404
     assert "A backup was made" in admin_client.get(reverse("hub-activity")).content.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC
 
 from django.db import connection
@@ -12,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.audit.audit_log import AuditFilter, export_lines, filter_records, record_export
 from memoryhub.audit.audit_log_forms import AuditFilterForm
-from memoryhub.audit.timeline import author_label
+from memoryhub.audit.timeline import OF_JOBS, author_label
 from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.htmx import render_page
@@ -58,14 +59,28 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 keys.get(row.session_id or 0),
                 read_time(row.detail.get("taken_at"), UTC),
                 author_label(row.actor_name),
+                earlier,
             )
-            for row in page.rows
+            for row, earlier in _with_earlier(page.rows)
         ],
         "kind": audit_filter.kind,
         "may_export": workspace is None or has_role(request.user, workspace, OPERATOR),
         "is_filtered": audit_filter != AuditFilter(kind=audit_filter.kind),
     }
     return render_page(request, "audit/activity.html", context, fragment="activity")
+
+
+def _with_earlier(records: Sequence[AuditRecord]) -> list[tuple[AuditRecord, list[AuditRecord]]]:
+    """Return the records of a page, latest first, each with the earlier ones of the same run or job."""
+    found: dict[tuple[str, str], tuple[AuditRecord, list[AuditRecord]]] = {}
+    for row in records:
+        is_job = row.object_kind in OF_JOBS and row.object_id
+        key = (row.object_kind, row.object_id) if is_job else ("", str(row.pk))
+        if key in found:
+            found[key][1].append(row)
+        else:
+            found[key] = row, []
+    return list(found.values())
 
 
 @require_POST
