@@ -34,18 +34,18 @@ NOUNS = {  # of actions
 
 class AuditFilterForm(forms.Form):
     who = forms.CharField(
-        required=False, max_length=200, label=_("Who"), widget=forms.TextInput(attrs={"type": "search"})
+        required=False, max_length=200, label=_("Author"), widget=forms.TextInput(attrs={"type": "search"})
     )
     actor = forms.ChoiceField(
-        required=False, label=_("By"), choices=[("", _("Anybody")), *AuditRecord.ActorKind.choices]
+        required=False, label=_("Author type"), choices=[("", _("All")), *AuditRecord.ActorKind.choices]
     )
     noun = forms.ChoiceField(
-        required=False, label=_("Of"), choices=[("", _("Anything")), *((noun, NOUNS[noun]) for noun in KINDS_OF)]
+        required=False, label=_("Type"), choices=[("", _("All")), *((noun, NOUNS[noun]) for noun in KINDS_OF)]
     )
     text = forms.CharField(
         required=False,
         max_length=200,
-        label=_("What it says"),
+        label=_("Text"),
         widget=forms.TextInput(attrs={"type": "search", "data-search": ""}),
     )
     since = forms.DateField(required=False, label=_("From"), widget=forms.DateInput(attrs={"type": "date"}))

@@ -11,5 +11,5 @@ class CompressForm(forms.Form):
     ]
 
     method = forms.ChoiceField(choices=METHODS, widget=forms.RadioSelect, label=_("Method"))
-    keep = forms.IntegerField(min_value=1, max_value=10_000, label=_("Entries to keep"))
+    keep = forms.IntegerField(min_value=1, max_value=10_000, label=_("Messages to keep"))
     hold = forms.BooleanField(required=False, label=_("Review summary first"))
