@@ -51,3 +51,10 @@ def test_an_image_becomes_a_link():
 
 def test_a_huge_text_is_preformatted():
     assert render_markdown("<b>" + "x" * MAX_RENDERED_CHARS).startswith("<pre>&lt;b&gt;")
+
+
+def test_front_matter_is_code_and_headings_are_below_the_pages():
+    html = render_markdown("---\nname: tea\ntype: `project`\n---\n# Tea\n\n###### Cups\n")
+
+    assert html == "<pre><code>name: tea\ntype: `project`\n</code></pre>\n<h2>Tea</h2>\n<h6>Cups</h6>\n"
+    assert "<hr" in render_markdown("---\n\ntea\n\n---\n")

@@ -23,6 +23,7 @@ _TAGS = {
 _LIVE_ADDRESS = re.compile(
     r"(https?|mailto):", re.IGNORECASE
 )  # other links, also relative ones into the hub, stay text
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+:)(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
 class _Renderer(RendererHTML):
@@ -53,9 +54,15 @@ _markdown.validateLink = lambda url: bool(_LIVE_ADDRESS.match(url))  # type: ign
 def render_markdown(text: str) -> SafeString:
     """Return Markdown as sanitised HTML, or text over 256 KB as preformatted text.
 
-    Raw HTML is escaped. Only http, https and mailto links are kept, with rel="noopener noreferrer nofollow".
+    Front matter is shown as code. Raw HTML is escaped. Only http, https and mailto links are kept, with
+    rel="noopener noreferrer nofollow".
     """
     return _rendered(text, get_language())
+
+
+def _as_code(front_matter: re.Match[str]) -> str:
+    fence = "~" * 40
+    return f"{fence}\n{front_matter[1]}\n{fence}\n"
 
 
 @lru_cache(maxsize=256)
@@ -64,7 +71,7 @@ def _rendered(text: str, _language: str | None) -> SafeString:
     if len(text) > MAX_RENDERED_CHARS:
         return mark_safe(f"<pre>{html.escape(text)}</pre>")  # noqa: S308  escaped
     clean = nh3.clean(
-        _markdown.render(text),
+        _markdown.render(_FRONT_MATTER.sub(_as_code, text)),
         tags=_TAGS,
         attributes={"a": {"href"}},
         url_schemes={"http", "https", "mailto"},
