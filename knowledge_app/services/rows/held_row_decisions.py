@@ -43,12 +43,11 @@ def undo_approval(approval: AuditRecord, *, by: By) -> None:
         raise Conflict(gettext("This row was held again, withdrawn or deleted meanwhile."), code="already_decided")
     detail = approval.detail
     HeldRow.objects.create(
-        workspace=approval.workspace,
         findings=detail["findings"],
         author_kind=detail.get("author_kind", by.actor.kind),
         author_name=detail.get("author_name", by.actor.name[:200]),
         created_at=by.at,
-        **{f"{link}_id": row.pk},
+        **{"workspace_id": approval.workspace_id, f"{link}_id": row.pk},
     )
     record(by, "row.held", link, row.pk, f"Approval of {row_name(row)} undone", workspace=approval.workspace)
 

@@ -67,7 +67,7 @@ def undo_decisions(request: HttpRequest, slug: str) -> HttpResponse:
     """Undo the decisions on the changes and rows of the query string, the latest first, and redirect to ``next``."""
     workspace = get_workspace(request, slug, role=EDITOR)
     pks, approvals = (parse_ints(request.GET.getlist(name))[:MAX_AT_ONCE] for name in ("change", "approval"))
-    decided = [
+    decided: list[HeldChange | AuditRecord] = [
         *HeldChange.objects.filter(workspace=workspace, pk__in=pks).order_by("-decided_at", "-pk"),
         *AuditRecord.objects.filter(workspace=workspace, pk__in=approvals, action="row.approved").order_by("-pk"),
     ]
