@@ -64,7 +64,7 @@ def test_entries_in_and_out_of_the_context_agree_with_the_tab(session, viewer_cl
     html = response.content.decode()
 
     assert response.context["kept"] + response.context["left_out"] == 40
-    assert f"{response.context['kept']} of 40 entries; {response.context['left_out']} left out" in html
+    assert f"{response.context['kept']} of 40 messages; {response.context['left_out']} left out" in html
     assert 'Context <span class="count">40</span>' in html
 
 

@@ -203,7 +203,7 @@ def test_the_preview_is_rendered_and_inert(document, editor):
     )
 
     page = response.content.decode()
-    assert "<h1" in page
+    assert "<h2" in page
     assert "<script>alert" not in page
     assert "<html" not in page
 
