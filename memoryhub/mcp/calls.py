@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from memoryhub.agents.api_tokens import Caller
 from memoryhub.lib.database_faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.mcp.results import Compact
 
 THREADS = 6  # each has its own connection; SQLite has one writer, so more would only wait
 CODE = "memoryhub/code"  # key of the error code in a result's _meta
@@ -63,9 +64,8 @@ async def answer(context: HubContext, work: Callable[[Caller, datetime], tuple[s
         if fault is None:
             raise
         return refusal(fault.code, fault.message)
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=values.model_dump(mode="json")
-    )
+    content = values.model_dump(mode="json", exclude_none=isinstance(values, Compact))
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=content)
 
 
 def refusal(code: str, message: str, **details: object) -> CallToolResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -40,38 +39,24 @@ class Keys(BaseModel):
     next_cursor: str | None
 
 
-class Match(BaseModel):
-    """A search result. ``text`` is truncated; ``snippet`` is the part that matches."""
+class Compact(BaseModel):
+    """A result that clients show to models instead of the text: fields without a value are left out."""
+
+
+class Match(Compact):
+    """A hit. ``text``: of a search, the part that matches; of a recall, the start of the row's text."""
 
     kind: str
     id: int
-    session: str | None
-    position: int | None
-    occurred_at: datetime | None
-    score: float | None
-    snippet: str
     text: str
+    session: str | None = None
 
 
-class Matches(BaseModel):
-    query: str
-    notes: list[str]
+class Matches(Compact):
+    """Hits of all kinds, best first."""
+
     results: list[Match]
-
-
-class RecalledMemory(BaseModel):
-    kind: str
-    id: int
-    text: str
-
-
-class Recalled(BaseModel):
-    """Contents by category, best match first, as grid's own tool returns them, and other memory with its kind."""
-
-    findings: list[str]
-    insights: list[str]
-    lessons: list[str]
-    memories: list[RecalledMemory]
+    notes: list[str] | None = None
 
 
 class Added(Checked):
@@ -115,13 +100,14 @@ class Note(Checked):
     occurred_at: datetime | None
 
 
-class HistoryNote(Note):
+class HistoryNote(Compact):
+    id: int
     content: str
 
 
-class History(BaseModel):
+class History(Compact):
     entries: list[HistoryNote]
-    next_cursor: str | None
+    next_cursor: str | None = None
 
 
 class Author(BaseModel):
@@ -139,72 +125,27 @@ class DocumentText(BaseModel):
     content: str
 
 
-class Fact(BaseModel):
+class ExplainedFact(Compact):
     id: int
-    document: str
-    section: str
-    category: str
     text: str
-    pinned: bool
-    verified_at: datetime | None
-    current: bool
 
 
-class Message(BaseModel):
-    id: int
-    session: str
-    epoch: int
-    position: int
-    kind: str
-    role: str
-    content: str
-    tool_calls: list[dict[str, Any]]
-    at: datetime | None
-
-
-class HistoryOrigin(BaseModel):
-    id: int
-    content: str
-    at: datetime | None
-
-
-class Origin(BaseModel):
-    """``kind``: learned, written_by, recorded_with or probably_from; only the last has a ``score``, up to 1."""
+class Origin(Compact):
+    """``kind``: learned, written_by, recorded_with or probably_from. ``text``: of the message or history entry."""
 
     kind: str
-    score: float | None
-    run: int | None
-    history: HistoryOrigin | None
-    message: Message | None
-    around: list[Message]
-
-
-class FactRevision(BaseModel):
-    action: str
-    revision: int
-    author: str
-    reason: str
-    created_at: datetime
+    session: str | None = None
     text: str
 
 
-class SimilarFact(BaseModel):
-    id: int
-    document: str
-    text: str
-    similarity: float
-
-
-class Why(BaseModel):
+class Why(Compact):
     """``certainty``: certain, likely, probable or unknown."""
 
-    fact: Fact
+    fact: ExplainedFact
     kind: str
     certainty: str
     origins: list[Origin]
-    revisions: list[FactRevision]
-    readers: int
-    near_duplicates: list[SimilarFact]
+    revisions: list[str]
 
 
 class Proposal(BaseModel):

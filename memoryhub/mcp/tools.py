@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -20,11 +20,11 @@ from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer
+from memoryhub.mcp.texts import match_line, match_text, on_one_line, why_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
 MAX_QUERY = 2_000
-MAX_TEXT = 2_000  # characters of a search result's text; other tools return all of it
 STORABLE = AfterValidator(clean_text)  # replaces characters that databases can't store
 ToolAnswer = tuple[str, BaseModel]
 
@@ -109,9 +109,10 @@ async def memory_search(
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found = queries.search(caller, query, kinds=kinds, limit=limit, mode=mode, own_sessions=own_sessions, now=now)
-        results = [shapes.Match(**one | {"text": one["text"][:MAX_TEXT]}) for one in found["results"]]
-        matches = shapes.Matches(query=found["query"], notes=found["notes"], results=results)
-        return "\n".join([*matches.notes, *map(_match_line, results)]) or "Nothing found.", matches
+        rows = [one | {"text": on_one_line(one["snippet"])} for one in found["results"]]
+        return match_text(rows, found["notes"]), shapes.Matches(
+            results=[shapes.Match(**row) for row in rows], notes=found["notes"] or None
+        )
 
     return await answer(context, read)
 
@@ -119,20 +120,18 @@ async def memory_search(
 async def memory_recall(
     context: HubContext,
     query: Query,
-    limit: Annotated[int, Field(ge=1, le=50, description="Maximum number for each category.")] = 5,
-) -> Annotated[CallToolResult, shapes.Recalled]:
-    """Recall what is known about a subject: findings (facts), insights (conclusions) and lessons (advice), then
-    matching facts, knowledge, values and history entries.
+    limit: Annotated[int, Field(ge=1, le=50, description="Maximum number of hits.")] = 10,
+) -> Annotated[CallToolResult, shapes.Matches]:
+    """Recall what is known about a subject, best match first: facts of the memory documents, knowledge, findings,
+    insights, lessons, values and history entries, each with its kind and id.
 
     Call it before you start a task.
     """
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        recalled = shapes.Recalled(**knowledge.recall_for(caller, query, limit=limit, now=now))
-        parts = [(title, getattr(recalled, title.lower())) for title in ("Findings", "Insights", "Lessons")]
-        parts += [("Memories", [f"[{one.kind}] {one.text}" for one in recalled.memories])]
-        lines = [line for title, contents in parts if contents for line in (f"{title}:", *map(_bullet, contents))]
-        return "\n".join(lines) or "Nothing found.", recalled
+        found = knowledge.recall_together(caller, query, limit=limit, now=now)
+        rows = [one | {"text": on_one_line(one["text"])} for one in found]
+        return match_text(rows), shapes.Matches(results=[shapes.Match(**row) for row in rows])
 
     return await answer(context, read)
 
@@ -205,9 +204,11 @@ async def history_search(
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found, next_cursor = memory.list_history(caller, text=query, cursor=cursor, limit=limit, now=now)
+        rows = [one | {"kind": "history", "text": one["content"]} for one in found]
         entries = [shapes.HistoryNote(**one) for one in found]
-        lines = [one.content for one in entries]
-        return _lines(lines, next_cursor, "No entries."), shapes.History(entries=entries, next_cursor=next_cursor)
+        return _lines(map(match_line, rows), next_cursor, "No entries."), shapes.History(
+            entries=entries, next_cursor=next_cursor
+        )
 
     return await answer(context, read)
 
@@ -252,13 +253,7 @@ async def memory_why(
     is, and its revisions."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        found = shapes.Why(**memory.explain_fact(caller, fact, now=now))
-        lines = [f"{found.fact.text} ({found.certainty}: {found.kind})"]
-        for origin in found.origins:
-            place = f" {origin.message.session} #{origin.message.position}" if origin.message else ""
-            text = origin.message.content if origin.message else origin.history.content if origin.history else ""
-            lines.append(f"{origin.kind}{place}: {text[:MAX_TEXT]}")
-        return "\n".join(lines), found
+        return why_text(memory.explain_fact(caller, fact, now=now))
 
     return await answer(context, read)
 
@@ -344,7 +339,7 @@ def _hints(*, read_only: bool, idempotent: bool) -> ToolAnnotations:
     )
 
 
-def _lines(texts: Sequence[str], next_cursor: str | None, nothing: str) -> str:
+def _lines(texts: Iterable[str], next_cursor: str | None, nothing: str) -> str:
     more = [f"(More results: call again with cursor={next_cursor})"] if next_cursor else []
     return "\n".join([*texts, *more]) or nothing
 
@@ -354,12 +349,3 @@ def _unless_held(text: str, checked: shapes.Checked) -> str:
         return text
     reasons = ", ".join(dict.fromkeys(one.message for one in checked.findings))
     return f"{text} Held for review: {reasons}. It can't be read or recalled until a person approves it."
-
-
-def _match_line(match: shapes.Match) -> str:
-    place = [match.kind, match.session or "", f"{match.occurred_at:%Y-%m-%d}" if match.occurred_at else ""]
-    return f"- [{', '.join(part for part in place if part)}] {match.snippet}"
-
-
-def _bullet(text: str) -> str:
-    return f"- {text}"

@@ -59,11 +59,12 @@ TOLD = {
     "session_clear": "Run 1 will archive and clear cli:main.",
     "memory_read": "dark",
     "memory_list": "theme",
-    "memory_search": "- [history, 2026-04-01] Looked at the label service",
-    "memory_recall": "Lessons:\n- Index foreign keys",
-    "history_search": "Looked at the label service",
+    "memory_search": "1 hit, best first:\n- [history 1, 2026-04-01 UTC] Looked at the label service",
+    "memory_recall": "1 hit, best first:\n- [lesson 1, 2026-04-01 UTC] Index foreign keys",
+    "history_search": "- [history 1, 2026-04-01 UTC] Looked at the label service",
     "memory_document_read": "Calm and brief.\n",
-    "memory_why": "Ana leads (certain: person)",
+    "memory_why": "Fact 1 of USER.md: Ana leads\nHow it came into the memory: person. How certain that is: certain.\n"
+    "- 2026-04-01 UTC: added in revision 1 by olga",
 }
 
 
@@ -88,13 +89,13 @@ def test_every_tool_returns_text_and_structured_values(workspace, mode):
     today = timezone.now().date().isoformat()
     told = {name: result.content[0].text.replace(today, "2026-04-01") for name, result in results.items()}
     assert listed == set(TOLD)
-    assert {name: re.sub(r"(Proposal|Run) \d+", r"\1 1", text) for name, text in told.items()} == TOLD
+    numbers = re.compile(r"(Proposal|Run|history|lesson|Fact) \d+")
+    told = {name: re.sub(r"(2026-04-01) \d\d:\d\d", r"\1", text) for name, text in told.items()}
+    assert {name: numbers.sub(r"\1 1", text) for name, text in told.items()} == TOLD
     assert {name for name, result in results.items() if result.is_error} == set()
+    lesson = Observation.objects.get()
     assert results["memory_recall"].structured_content == {
-        "findings": [],
-        "insights": [],
-        "lessons": ["Index foreign keys"],
-        "memories": [],
+        "results": [{"kind": "lesson", "id": lesson.pk, "text": "Index foreign keys"}]
     }
     assert results["memory_list"].structured_content == {"keys": ["theme"], "next_cursor": None}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -18,11 +19,16 @@ from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after
-from memoryhub.search.recall import log_recall, recall
+from memoryhub.lib.search.query import parse
+from memoryhub.search import Scope, find
+from memoryhub.search.recall import MEMORY_KINDS, Recall, Recalled, RecalledMemory, log_recall, recall
+from memoryhub.search.results import row_document
+from memoryhub.search.shown_rows import seen_results
 from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
+RECALLED = ("observation", *MEMORY_KINDS)
 MAX_OBSERVATIONS = 100  # observations per call
 
 
@@ -116,6 +122,25 @@ def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> 
     log_recall(found, now)
     record_access(caller, "observations.recalled", found.seen, now)
     return found.document
+
+
+def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetime) -> list[Document]:
+    """Return the best matches among facts, knowledge, observations, values and history as one list.
+
+    Each has its ``kind`` (of an observation, the category), ``id``, ``text``, ``session`` and ``occurred_at``.
+    """
+    require(caller, "read")
+    asked = replace(parse(query, now=now), filters=())  # agents send plain words: no field syntax
+    found = find(Scope((caller.workspace.pk,), for_agent=True), asked, now=now, kinds=RECALLED, limit=limit)
+    others = [RecalledMemory(hit.kind, hit.row) for hit in found.hits if not isinstance(hit.row, Observation)]
+    learned = [Recalled(hit.row, hit.score) for hit in found.hits if isinstance(hit.row, Observation)]
+    log_recall(Recall({"": learned}, memories=others), now)
+    rows = [row_document(hit.kind, hit.row) for hit in found.hits]
+    record_access(caller, "observations.recalled", seen_results(rows), now)
+    return [
+        row | {"kind": hit.row.category} if isinstance(hit.row, Observation) else row
+        for hit, row in zip(found.hits, rows, strict=True)
+    ]
 
 
 def list_keys(

@@ -1,0 +1,65 @@
+"""Texts of tool results, for models. Their structured values say no more than they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from memoryhub.mcp import results as shapes
+
+MAX_TEXT = 2_000  # characters of a recalled row's text, and of a fact's origin
+
+
+def match_line(row: Mapping[str, Any]) -> str:
+    """Return a line for a hit: its kind and id, session, place there and time, and its text."""
+    session = f"{_place(row)}session {row['session']}" if row.get("session") else ""
+    label = [f"{row['kind']} {row['id']}", session, _time(row.get("occurred_at"))]
+    return f"- [{', '.join(part for part in label if part)}] {row['text']}"
+
+
+def match_text(rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) -> str:
+    count = f"{len(rows)} hit{'' if len(rows) == 1 else 's'}, best first:" if rows else "Nothing found."
+    return "\n".join([*notes, count, *map(match_line, rows)])
+
+
+def on_one_line(text: str) -> str:
+    """Return a text on one line, cut at MAX_TEXT characters."""
+    return " ".join(text[: 2 * MAX_TEXT].split())[:MAX_TEXT]
+
+
+def why_text(found: Mapping[str, Any]) -> tuple[str, shapes.Why]:
+    """Return the explanation of a fact as a text and as values."""
+    fact = found["fact"]
+    lines = [f"Fact {fact['id']} of {fact['document']}: {fact['text']}"]
+    lines.append(f"How it came into the memory: {found['kind']}. How certain that is: {found['certainty']}.")
+    origins = []
+    for one in found["origins"]:
+        message, history = one["message"] or {}, one["history"] or {}
+        text = on_one_line(str(message.get("content") or history.get("content") or ""))
+        session, position = message.get("session"), message.get("position")
+        origins.append(shapes.Origin(kind=one["kind"], session=session, text=text))
+        place = f", message {position} of the session {session}" if session else ""
+        lines.append(f"- [{one['kind']}{place}, {_time(message.get('at') or history.get('at')) or 'no time'}] {text}")
+    revisions = []
+    for one in found["revisions"]:
+        revisions.append(f"{one['action']} in revision {one['revision']} by {one['author']}")
+        lines.append(f"- {_time(one['created_at'])}: {revisions[-1]}")
+    shown = shapes.Why(
+        fact=shapes.ExplainedFact(**fact),
+        kind=found["kind"],
+        certainty=found["certainty"],
+        origins=origins,
+        revisions=revisions,
+    )
+    return "\n".join(lines), shown
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    return f"message {row['position']} of the " if row.get("position") is not None else ""
+
+
+def _time(value: Any) -> str:
+    """Return a time in UTC, or its ISO text, to the minute."""
+    moment = datetime.fromisoformat(value) if isinstance(value, str) and value else value
+    return f"{moment:%Y-%m-%d %H:%M} UTC" if isinstance(moment, datetime) else ""

@@ -1,0 +1,62 @@
+"""What results cost: clients show a model the structured values, the text, or both."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from knowledge_app.models import Fact
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.observations import NewObservation, store
+from sessions_app.services.audit import By
+from tests.api.conftest import token_for
+from tests.hub import NOW, PERSON, add, open_at
+from tests.mcp.conftest import call
+from tests.mcp.test_tools import with_document
+
+pytestmark = pytest.mark.usefixtures("one_connection")
+BY = By(PERSON, NOW)
+
+
+@pytest.fixture
+def filled(workspace):
+    with_document(workspace, "MEMORY.md", "# Facts\n- The label service deploys to Oslo\n")
+    add_knowledge(workspace, "Labels are printed in Bergen", category="learned_fact", by=BY)
+    store(workspace, [NewObservation("lesson", "Restart the label printer after a paper jam")], by=BY)
+    write_value(workspace, "label.host", "labels.example.org", by=BY)
+    add_note(workspace, "Looked at the label service", by=BY)
+    for number in range(8):
+        question = {"role": "user", "content": f"How does the label service work in {number} steps?"}
+        add(open_at(workspace, f"cli:{number}"), [question])
+    return workspace
+
+
+def test_a_recall_has_hits_of_every_kind_with_their_ids(filled):
+    found = call(token_for(filled), "memory_recall", query="label").structured_content["results"]
+
+    assert {one["kind"] for one in found} == {"memory", "knowledge", "lesson", "key_value", "history"}
+    facts = {one["id"] for one in found if one["kind"] == "memory"}
+    assert facts == {Fact.objects.get().pk}
+    assert all(set(one) == {"kind", "id", "text"} for one in found)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("memory_recall", {"query": "label"}),
+        ("memory_search", {"query": "label service"}),
+        ("history_search", {}),
+        ("memory_why", {"fact": None}),
+    ],
+)
+def test_structured_values_are_no_larger_than_the_text(filled, tool, arguments):
+    if "fact" in arguments:
+        arguments = {"fact": Fact.objects.get().pk}
+
+    result = call(token_for(filled), tool, **arguments)
+
+    values = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+    assert len(values) <= len(result.content[0].text)
