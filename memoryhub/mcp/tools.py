@@ -16,6 +16,7 @@ from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import conversations, knowledge, memory, queries
+from memoryhub.agents.operations.categories import category_of
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
@@ -138,10 +139,6 @@ async def memory_recall(
 
 async def memory_remember(
     context: HubContext,
-    category: Annotated[
-        Literal["finding", "insight", "lesson"],
-        Field(description="finding: a fact; insight: a conclusion or decision; lesson: advice for later."),
-    ],
     content: Annotated[
         str,
         Field(
@@ -156,6 +153,13 @@ async def memory_remember(
         Field(max_length=observations.MAX_SOURCE, description="Where it comes from, such as the goal and step."),
         STORABLE,
     ] = "",
+    category: Annotated[
+        Literal["", "finding", "insight", "lesson", "fact", "preference"],
+        Field(
+            description="finding, fact or preference; insight: a conclusion or decision; lesson: advice for later. "
+            "Default: chosen by the content's words."
+        ),
+    ] = "",
 ) -> Annotated[CallToolResult, shapes.Remembered]:
     """Remember a finding, an insight or a lesson for memory_recall. No passwords, keys or raw data.
 
@@ -163,12 +167,13 @@ async def memory_remember(
     """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
+        chosen = category_of(content, category)
         remembered = shapes.Remembered(
-            **knowledge.remember(caller, [NewObservation(category, content, source)], now=now)
+            **knowledge.remember(caller, [NewObservation(chosen, content, source)], now=now)
         )
         known = f"Already known as observation {remembered.offered[0].observation}." if remembered.offered else ""
         if remembered.added:
-            return _unless_held("Remembered.", remembered.added[0]), remembered
+            return _unless_held(f"Remembered as {chosen} {remembered.added[0].id}.", remembered.added[0]), remembered
         return known or "Already known.", remembered
 
     return await answer(context, write)

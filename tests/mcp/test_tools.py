@@ -46,13 +46,13 @@ MISTAKES = [  # tool, arguments, start of the result's text
     ("memory_list", {"cursor": "x"}, "bad_cursor: "),
     ("memory_search", {"query": "a", "kinds": ["dreams"]}, "unknown_kind: Unknown kind dreams"),
     ("memory_document_read", {"name": "MEMORY.md"}, "not_found: atlas has no MEMORY.md."),
-    ("memory_remember", {"category": "secret-wish", "content": ""}, "invalid: Invalid arguments: category: "),
+    ("memory_remember", {"category": "secret-wish", "content": "x"}, "invalid: Invalid arguments: category: "),
     ("memory_recall", {}, "invalid: Invalid arguments: query: Field required."),
     ("memory_forget", {}, "Unknown tool: memory_forget"),
 ]
 TOLD = {
     "memory_write": "Saved theme.",
-    "memory_remember": "Remembered.",
+    "memory_remember": "Remembered as lesson 1.",
     "history_append": "Added at position 0.",
     "memory_document_propose": "Proposal 1 for MEMORY.md is waiting for review.",
     "memory_fact_add": "Added.",
@@ -231,6 +231,25 @@ def test_documents_and_contexts_are_resources_for_read_tokens(workspace):
     assert templates == {"memoryhub://documents/{name}", "memoryhub://context/{key}"}
     assert texts[0] == "Calm and brief.\n"
     assert "request 1" in texts[1]
+
+
+@shared
+@pytest.mark.parametrize(
+    ("arguments", "category"),
+    [
+        ({"content": "I prefer tabs"}, "finding"),
+        ({"content": "I prefer tabs", "category": "preference"}, "finding"),
+        ({"content": "Never deploy on Fridays", "category": "fact"}, "finding"),
+        ({"content": "Never deploy on Fridays"}, "lesson"),
+        ({"content": "We chose SQLite because it needs no server"}, "insight"),
+    ],
+)
+def test_a_category_is_optional_and_the_chosen_one_is_stated(workspace, arguments, category):
+    result = call(token_for(workspace, "append"), "memory_remember", **arguments)
+
+    row = Observation.objects.get()
+    assert row.category == category
+    assert result.content[0].text == f"Remembered as {category} {row.pk}."
 
 
 @shared
