@@ -18,7 +18,7 @@ from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import conversations, knowledge, memory, queries
 from memoryhub.agents.operations.categories import category_of
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
-from memoryhub.lib.validation import clean_text
+from memoryhub.lib.validation import clean_text, json_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer
 from memoryhub.mcp.texts import match_line, match_text, on_one_line, why_text
@@ -53,7 +53,18 @@ async def memory_read(context: HubContext, key: Key) -> Annotated[CallToolResult
 async def memory_write(
     context: HubContext,
     key: Key,
-    value: Annotated[str, Field(max_length=key_values.MAX_CHARS, description="The value, as text."), STORABLE],
+    value: Annotated[
+        Any,
+        Field(
+            description="The value: text, or a number, boolean, object or list, which is stored as JSON text.",
+            json_schema_extra={
+                "anyOf": [
+                    {"type": "string", "maxLength": key_values.MAX_CHARS},
+                    *({"type": kind} for kind in ("number", "boolean", "object", "array", "null")),
+                ]
+            },
+        ),
+    ],
 ) -> Annotated[CallToolResult, shapes.WrittenValue]:
     """Set the value of a key, replacing its current value; people can restore earlier ones.
 
@@ -61,7 +72,9 @@ async def memory_write(
     """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
-        written = shapes.WrittenValue(**knowledge.set_value(caller, key, value, now=now))
+        is_json = not isinstance(value, str)
+        text = clean_text(json_text(value) if is_json else value)
+        written = shapes.WrittenValue(**knowledge.set_value(caller, key, text, is_json=is_json, now=now))
         return _unless_held(f"Saved {written.key}.", written), written
 
     return await answer(context, write)

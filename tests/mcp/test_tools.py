@@ -253,6 +253,25 @@ def test_a_category_is_optional_and_the_chosen_one_is_stated(workspace, argument
 
 
 @shared
+@pytest.mark.parametrize(
+    ("value", "text", "is_json"),
+    [("8", "8", False), (8, "8", True), (True, "true", True), ({"port": 8}, '{"port": 8}', True), ([1], "[1]", True)],
+)
+def test_values_of_any_type_are_stored_as_json_text(workspace, value, text, is_json):
+    call(token_for(workspace, "edit"), "memory_write", key="k", value=value)
+
+    row = KeyValue.objects.get()
+    assert (row.value, row.is_json) == (text, is_json)
+
+
+@shared
+def test_a_value_over_the_limit_is_refused(workspace):
+    result = call(token_for(workspace, "edit"), "memory_write", key="k", value="x" * 200_001)
+
+    assert result.content[0].text.startswith("bad_key_value: ")
+
+
+@shared
 def test_reads_are_logged(workspace):
     with_document(workspace)
 

@@ -51,19 +51,19 @@ def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) ->
 
 
 @db_retry.retried
-def write_value(workspace: Workspace, key: str, value: str, *, by: By) -> KeyValue:
+def write_value(workspace: Workspace, key: str, value: str, *, is_json: bool = False, by: By) -> KeyValue:
     """Set the value of a key (grid's memory_write); a withdrawn key is back. The same value changes nothing.
 
-    Raises Invalid.
+    ``is_json``: the value is the JSON text of another type than a string. Raises Invalid.
     """
     key, value = checked(key, value)
     with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # serialize concurrent first writes of a key
         row = KeyValue.objects.select_for_update().filter(workspace=workspace, key=key).first()
         if row is None:
-            return _create(workspace, key, value, by)
-        if (row.value, row.is_json, row.withdrawn_at) != (value, False, None):
-            change_value(row, value, by=by)
+            return _create(workspace, key, value, by, is_json=is_json)
+        if (row.value, row.is_json, row.withdrawn_at) != (value, is_json, None):
+            change_value(row, value, is_json=is_json, by=by)
             row.refresh_from_db()
         return row
 
@@ -82,8 +82,8 @@ def checked(key: str, value: str) -> tuple[str, str]:
     return key, value
 
 
-def _create(workspace: Workspace, key: str, value: str, by: By) -> KeyValue:
-    row = KeyValue(workspace=workspace, key=key, value=value, updated_at=by.at)
+def _create(workspace: Workspace, key: str, value: str, by: By, *, is_json: bool) -> KeyValue:
+    row = KeyValue(workspace=workspace, key=key, value=value, is_json=is_json, updated_at=by.at)
     derive(row)
     reason = f"{by.actor.name}: written"
     bulk_create_with_history([row], KeyValue, default_change_reason=reason, default_date=by.at)

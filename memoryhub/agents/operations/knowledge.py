@@ -166,11 +166,11 @@ def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
     return _value(row)
 
 
-def set_value(caller: Caller, key: str, value: str, *, now: datetime) -> Document:
-    """Set the value of a key (grid's memory_write). Earlier values are kept. Raises Invalid."""
+def set_value(caller: Caller, key: str, value: str, *, is_json: bool = False, now: datetime) -> Document:
+    """Set the value of a key (grid's memory_write), text or JSON text. Earlier values are kept. Raises Invalid."""
     require(caller, "edit")
     with checked_ahead([key, value]):
-        return _value(write_value(caller.workspace, key, value, by=By(caller.actor, now)))
+        return _value(write_value(caller.workspace, key, value, is_json=is_json, by=By(caller.actor, now)))
 
 
 def cached_response(caller: Caller, message: str, model: str, *, now: datetime) -> Document:
