@@ -8,6 +8,8 @@ from knowledge_app.models import MemoryDocument
 from memoryhub.lib.errors import NotFound
 from sessions_app.models import Run, Session, Workspace
 
+MAX_NAMES = 50  # listed in an error
+
 
 def find_workspace(name: str) -> Workspace:
     """Return a workspace by its slug, or by its name if that is unique. Raises NotFound."""
@@ -27,11 +29,15 @@ def find_session(workspace: Workspace, key: str) -> Session:
 
 
 def find_document(workspace: Workspace, name: str) -> MemoryDocument:
-    """Return a memory document by its name. Raises NotFound."""
-    document = MemoryDocument.objects.select_related("head").filter(workspace=workspace, name=name).first()
-    if document is None or document.head is None:
-        raise NotFound(f"{workspace.slug} has no {name}.")
-    return document
+    """Return a memory document by its name, in any case if that is unique. Raises NotFound, which lists the names."""
+    documents = MemoryDocument.objects.select_related("head").filter(workspace=workspace, head__isnull=False)
+    found = list(documents.filter(name=name)[:1]) or list(documents.filter(name__iexact=name)[:2])
+    if len(found) == 1:
+        return found[0]
+    names = list(documents.order_by("name").values_list("name", flat=True)[: MAX_NAMES + 1])
+    more = ", and more" if len(names) > MAX_NAMES else ""
+    known = f" Its documents are {', '.join(names[:MAX_NAMES])}{more}." if names else ""
+    raise NotFound(f"{workspace.slug} has no {name}.{known}")
 
 
 def session_of(run: Run) -> Session:

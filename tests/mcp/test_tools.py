@@ -272,6 +272,21 @@ def test_a_value_over_the_limit_is_refused(workspace):
 
 
 @shared
+def test_document_names_are_found_in_any_case_and_a_miss_lists_them(workspace):
+    with_document(workspace)
+    with_document(workspace, "MEMORY.md", "# Facts\n")
+    token = token_for(workspace, "read", "append")
+
+    read = call(token, "memory_document_read", name="memory.md")
+    missed = call(token, "memory_document_read", name="notes.md")
+    added = call(token, "memory_fact_add", fact="Ana keeps bees.", document="Memory.MD")
+
+    assert read.structured_content["name"] == "MEMORY.md"
+    assert missed.content[0].text == "not_found: atlas has no notes.md. Its documents are MEMORY.md, SOUL.md."
+    assert added.structured_content["document"] == "MEMORY.md"
+
+
+@shared
 def test_reads_are_logged(workspace):
     with_document(workspace)
 

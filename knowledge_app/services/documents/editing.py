@@ -45,13 +45,20 @@ class Saved:
 
 
 def find_or_start_document(workspace: Workspace, name: str) -> MemoryDocument:
-    """Return the document of this name; one of the standard names is created if missing. Raises NotFound."""
-    known = MemoryDocument.objects.filter(workspace=workspace, name=name).first()
-    if known is not None:
-        return known
-    if name not in NAMES:
-        raise NotFound(f"There is no document {name}. New documents can be named {', '.join(NAMES)}.")
-    return start_document(workspace, name)
+    """Return the document of this name, in any case if that is unique; a standard one is created if missing.
+
+    Raises NotFound, which lists the names.
+    """
+    documents = MemoryDocument.objects.filter(workspace=workspace)
+    known = list(documents.filter(name=name)[:1]) or list(documents.filter(name__iexact=name)[:2])
+    if len(known) == 1:
+        return known[0]
+    standard = {one.casefold(): one for one in NAMES}
+    if known or name.casefold() not in standard:
+        existing = ", ".join(documents.order_by("name").values_list("name", flat=True)[:50])
+        listed = f" The documents are {existing}." if existing else ""
+        raise NotFound(f"There is no document {name}.{listed} New documents can be named {', '.join(NAMES)}.")
+    return start_document(workspace, standard[name.casefold()])
 
 
 def start_document(workspace: Workspace, name: str) -> MemoryDocument:

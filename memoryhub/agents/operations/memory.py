@@ -76,7 +76,7 @@ def write_document(
     document = find_or_start_document(caller.workspace, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"written by {caller.actor.name}"
     written = write_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
-    return _written(name, written, base)
+    return _written(document.name, written, base)
 
 
 def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document:
@@ -85,7 +85,7 @@ def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document
     document = find_or_start_document(caller.workspace, name)
     written = append_fact(document, fact, by=By(caller.actor, now))
     head = MemoryRevision.objects.filter(document=document).aggregate(latest=Max("number"))["latest"]
-    return _written(name, written, head or 0)
+    return _written(document.name, written, head or 0)
 
 
 def propose_document(
