@@ -122,7 +122,16 @@ async def memory_search(
     knowledge, observations, keys and values."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        found = queries.search(caller, query, kinds=kinds, limit=limit, mode=mode, own_sessions=own_sessions, now=now)
+        found = queries.search(
+            caller,
+            query,
+            kinds=kinds,
+            limit=limit,
+            mode=mode,
+            own_sessions=own_sessions,
+            only_covering=True,
+            now=now,
+        )
         rows = [one | {"text": on_one_line(one["snippet"])} for one in found["results"]]
         return match_text(rows, found["notes"]), shapes.Matches(
             results=[shapes.Match(**row) for row in rows], notes=found["notes"] or None

@@ -11,6 +11,7 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
+from memoryhub.agents.operations.coverage import covers_query
 from sessions_app.services.audit import By
 from tests.api.conftest import token_for
 from tests.hub import NOW, PERSON, add, open_at
@@ -60,3 +61,29 @@ def test_structured_values_are_no_larger_than_the_text(filled, tool, arguments):
 
     values = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
     assert len(values) <= len(result.content[0].text)
+
+
+@pytest.mark.parametrize("tool", ["memory_recall", "memory_search"])
+def test_hits_without_enough_of_the_query_are_left_out(workspace, tool):
+    session = open_at(workspace)
+    add(session, [{"role": "user", "content": "Where does the zeppelin moor?"}])
+    add(session, [{"role": "assistant", "content": "At the mast."}])
+    add_note(workspace, "The zeppelin moored", by=BY)
+    for number in range(12):
+        add_note(workspace, f"The deployment {number} went well", by=BY)
+
+    found = call(token_for(workspace), tool, query="zeppelin deployment").structured_content["results"]
+
+    assert found
+    assert all("zeppelin" in one["text"] for one in found)
+
+
+@pytest.mark.parametrize(
+    ("counts", "cosine", "is_kept"),
+    [((1, 0), 0, True), ((0, 1), 0, False), ((0, 0), 0, False), ((0, 0), 0.5, True)],
+)
+def test_coverage_is_weighted_by_how_rare_a_word_is(counts, cosine, is_kept):
+    terms = [{"idf": idf, "count": count} for idf, count in zip((4.0, 0.5), counts, strict=True)]
+    graph = {"idf": 9.0, "count": 3, "added_for": "rare"}
+
+    assert covers_query({"terms": [*terms, graph], "cosine": cosine}) is is_kept

@@ -15,6 +15,7 @@ from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, 
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
+from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
@@ -22,7 +23,7 @@ from memoryhub.lib.pagination import rows_after
 from memoryhub.lib.search.query import parse
 from memoryhub.search import Scope, find
 from memoryhub.search.recall import MEMORY_KINDS, Recall, Recalled, RecalledMemory, log_recall, recall
-from memoryhub.search.results import row_document
+from memoryhub.search.results import explanation, row_document
 from memoryhub.search.shown_rows import seen_results
 from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import By
@@ -127,19 +128,21 @@ def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> 
 def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetime) -> list[Document]:
     """Return the best matches among facts, knowledge, observations, values and history as one list.
 
-    Each has its ``kind`` (of an observation, the category), ``id``, ``text``, ``session`` and ``occurred_at``.
+    Each has its ``kind`` (of an observation, the category), ``id``, ``text``, ``session`` and ``occurred_at``. Rows
+    that contain too little of the query are left out (see ``coverage``).
     """
     require(caller, "read")
     asked = replace(parse(query, now=now), filters=())  # agents send plain words: no field syntax
     found = find(Scope((caller.workspace.pk,), for_agent=True), asked, now=now, kinds=RECALLED, limit=limit)
-    others = [RecalledMemory(hit.kind, hit.row) for hit in found.hits if not isinstance(hit.row, Observation)]
-    learned = [Recalled(hit.row, hit.score) for hit in found.hits if isinstance(hit.row, Observation)]
+    hits = [hit for hit in found.hits if covers_query(explanation(hit, found))]
+    others = [RecalledMemory(hit.kind, hit.row) for hit in hits if not isinstance(hit.row, Observation)]
+    learned = [Recalled(hit.row, hit.score) for hit in hits if isinstance(hit.row, Observation)]
     log_recall(Recall({"": learned}, memories=others), now)
-    rows = [row_document(hit.kind, hit.row) for hit in found.hits]
+    rows = [row_document(hit.kind, hit.row) for hit in hits]
     record_access(caller, "observations.recalled", seen_results(rows), now)
     return [
         row | {"kind": hit.row.category} if isinstance(hit.row, Observation) else row
-        for hit, row in zip(found.hits, rows, strict=True)
+        for hit, row in zip(hits, rows, strict=True)
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
+from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.as_json import run_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
@@ -29,11 +30,13 @@ def search(
     limit: int = 20,
     mode: str = "all",
     own_sessions: bool = False,
+    only_covering: bool = False,
     now: datetime,
 ) -> Document:
     """Search the workspace, best match first, as the command ``search`` does, without held rows. Raises Invalid.
 
-    ``mode``: "all", or "grid" for key-values that contain the text.
+    ``mode``: "all", or "grid" for key-values that contain the text. ``only_covering``: leave out rows that contain
+    too little of the query (see ``coverage``).
     """
     require(caller, "read")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
@@ -42,7 +45,12 @@ def search(
         found = answer_as_grid(caller.workspace, text, limit=limit)
     else:
         question = Question(text, kinds=tuple(kinds), limit=limit)
-        found = answer(Scope((caller.workspace.pk,), for_agent=True, own_sessions=own_sessions), question, now=now)
+        scope = Scope((caller.workspace.pk,), for_agent=True, own_sessions=own_sessions)
+        found = answer(scope, question, now=now, explain=only_covering)
+        if only_covering:
+            found["results"] = [
+                one for one in found["results"] if "explanation" not in one or covers_query(one["explanation"])
+            ]
     record_access(caller, "search.read", seen_results(found["results"]), now)
     return found
 
