@@ -23,6 +23,7 @@ from memoryhub.models import Job
 from memoryhub.permissions import OPERATOR, has_role, log_page_access
 from memoryhub.runs.change_context import change_context
 from memoryhub.runs.document_changes import document_changes
+from memoryhub.runs.views.edits import edit_context
 from memoryhub.runs.views.held_rows import held_row_context
 from memoryhub.sync.import_requests import PROBLEM_OUTCOMES
 from sessions_app.models import ImportProblem, ImportReport, Run, Session, WebhookDelivery, Workspace
@@ -104,7 +105,9 @@ def _run(request: HttpRequest, run: Run, _workspaces: Any) -> dict[str, Any]:
     if seen:
         log_page_access(request, run.workspace, "document.read", seen)
     url = reverse("run", args=[run.workspace.slug, run.pk])
-    return {"changes": changes, "error": run.error, "page_url": url}
+    edit = edit_context(run) if run.kind == Run.Kind.EDIT else None
+    reason = run.proposal.get("reason", "") if run.status == Run.Status.HELD else ""
+    return {"changes": changes, "error": run.error or reason, "edit": edit, "page_url": url}
 
 
 def _imports(_request: HttpRequest, report: ImportReport, _workspaces: Any) -> dict[str, Any]:

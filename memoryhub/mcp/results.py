@@ -148,6 +148,17 @@ class Why(Compact):
     revisions: list[str]
 
 
+class Correction(Compact):
+    """``status``: changed, unchanged, held or proposed. ``run``: of the edit, or of the proposal to edit a row."""
+
+    kind: str
+    id: int
+    status: str
+    run: int | None = None
+    proposal: int | None = None
+    revision: int | None = None
+
+
 class Proposal(BaseModel):
     id: int
     document: str

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import Field
 
 from knowledge_app.services.documents.proposals import MAX_FACT
 from knowledge_app.services.rows import key_values, observations
@@ -20,24 +20,12 @@ from memoryhub.agents.operations.categories import category_of
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
 from memoryhub.lib.validation import clean_text, json_text
 from memoryhub.mcp import results as shapes
+from memoryhub.mcp.arguments import MAX_QUERY, STORABLE, Cursor, Key, Name, Query, Reason, ToolAnswer
 from memoryhub.mcp.calls import HubContext, answer
+from memoryhub.mcp.change_tools import memory_correct, memory_withdraw
 from memoryhub.mcp.texts import match_line, match_text, on_one_line, why_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
-
-MAX_QUERY = 2_000
-STORABLE = AfterValidator(clean_text)  # replaces characters that databases can't store
-ToolAnswer = tuple[str, BaseModel]
-
-Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="The exact key."), STORABLE]
-Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="The search words."), STORABLE]
-Cursor = Annotated[str, Field(max_length=2_000, description="next_cursor of the previous page.")]
-Name = Annotated[
-    str, Field(min_length=1, max_length=500, description="The document's name, such as MEMORY.md."), STORABLE
-]
-Reason = Annotated[
-    str, Field(max_length=memory.MAX_REASON, description="The reason, for the person who reviews it."), STORABLE
-]
 
 
 async def memory_read(context: HubContext, key: Key) -> Annotated[CallToolResult, shapes.Value]:
@@ -343,6 +331,8 @@ WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Remember": (memory_remember, False),
     "Append to the history": (history_append, False),
     "Add a fact": (memory_fact_add, True),
+    "Correct": (memory_correct, True),
+    "Withdraw": (memory_withdraw, True),
     "Propose a document": (memory_document_propose, True),
     "Clear a session": (session_clear, True),
 }

@@ -16,6 +16,7 @@ from knowledge_app.services.documents.held_changes import (
     keep_ours,
     text_with,
 )
+from knowledge_app.services.rows.proposed_edits import approve_edit
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.processes import this_process
 from memoryhub.runs.compress import approve_held
@@ -113,14 +114,17 @@ def _close_rejected(change: HeldChange, *, by: By, user: User | None, reason: st
 
 
 def approve_run(run: Run, *, by: By) -> int:
-    """Commit a held run: a summary, or a consolidation with its held change except flagged parts.
+    """Commit a held run: a summary, an agent's edit, or a consolidation with its held change except flagged parts.
 
     Returns how many flagged parts still wait. Raises RunNotFitting, Conflict.
     """
     change = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING).first()
     if change:
         return approve_unflagged(change, by=by)
-    approve_held(run, owner=this_process(), by=by)
+    if run.kind == Run.Kind.EDIT:
+        approve_edit(run, by=by)
+    else:
+        approve_held(run, owner=this_process(), by=by)
     return 0
 
 

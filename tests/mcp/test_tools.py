@@ -31,6 +31,8 @@ WRITES = {
     "memory_document_propose": {"name": "MEMORY.md", "content": "# Facts\n"},
     "memory_fact_add": {"fact": "Deploys run on Fridays.", "document": "USER.md"},
     "session_clear": {"session": "cli:main"},
+    "memory_correct": {"kind": "fact", "id": 1, "text": "Ana leads Atlas"},  # of a fact that a person wrote
+    "memory_withdraw": {"kind": "fact", "id": 1},
 }
 READS = {
     "memory_read": {"key": "theme"},
@@ -57,6 +59,8 @@ TOLD = {
     "memory_document_propose": "Proposal 1 for MEMORY.md is waiting for review.",
     "memory_fact_add": "Added.",
     "session_clear": "Run 1 will archive and clear cli:main.",
+    "memory_correct": "memory 1 isn't yours: proposal 1 is waiting for a person.",
+    "memory_withdraw": "memory 1 isn't yours: proposal 1 is waiting for a person.",
     "memory_read": "dark",
     "memory_list": "theme",
     "memory_search": "1 hit, best first:\n- [history 1, 2026-04-01 UTC] Looked at the label service",
@@ -78,7 +82,9 @@ def test_every_tool_returns_text_and_structured_values(workspace, mode):
     with_document(workspace)
     with_document(workspace, "USER.md", "- Ana leads\n")
     open_at(workspace)
-    calls = WRITES | READS | {"memory_why": {"fact": Fact.objects.get().pk}}
+    fact = Fact.objects.get().pk
+    calls = WRITES | READS | {"memory_why": {"fact": fact}}
+    calls = {name: values | ({"id": fact} if "id" in values else {}) for name, values in calls.items()}
 
     async def call_all(client):
         listed = {tool.name for tool in (await client.list_tools()).tools}
@@ -89,7 +95,7 @@ def test_every_tool_returns_text_and_structured_values(workspace, mode):
     today = timezone.now().date().isoformat()
     told = {name: result.content[0].text.replace(today, "2026-04-01") for name, result in results.items()}
     assert listed == set(TOLD)
-    numbers = re.compile(r"(Proposal|Run|history|lesson|Fact) \d+")
+    numbers = re.compile(r"([Pp]roposal|Run|history|lesson|Fact|memory) \d+")
     told = {name: re.sub(r"(2026-04-01) \d\d:\d\d", r"\1", text) for name, text in told.items()}
     assert {name: numbers.sub(r"\1 1", text) for name, text in told.items()} == TOLD
     assert {name for name, result in results.items() if result.is_error} == set()

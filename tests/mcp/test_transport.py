@@ -16,6 +16,7 @@ from sessions_app.services.audit import By
 from tests.api.conftest import token_for
 from tests.hub import PERSON
 from tests.mcp.conftest import HUB, web
+from tests.whole_site.roles import TOOLS
 
 shared = pytest.mark.usefixtures("one_connection")
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
@@ -98,7 +99,7 @@ def test_a_revoked_token_is_refused(workspace):
     for text in (revoked, expired, UNKNOWN):
         assert problem(send(Authorization=f"Bearer {text}")) == (401, "not_authenticated")
     for path in ("/mcp", "/mcp/"):
-        assert len(send(path=path, Authorization=f"bearer {good}").json()["result"]["tools"]) == 13
+        assert len(send(path=path, Authorization=f"bearer {good}").json()["result"]["tools"]) == len(TOOLS)
 
 
 @shared

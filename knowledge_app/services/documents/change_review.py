@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
 from knowledge_app.services.documents.revisions import content_hash
-from memoryhub.lib.text.change_guard import CheckedChange, review_reasons
+from memoryhub.lib.text.change_guard import CheckedChange, pin_reasons, review_reasons, safety_reasons
 from sessions_app.models import Session
 from sessions_app.services.audit import By, record
 
@@ -16,9 +16,14 @@ REQUESTED = "review was requested"
 RULES = (PROPOSED, ALL_HELD, REQUESTED)  # flags that say why a change is held although nothing was found in it
 
 
-def judge(document: MemoryDocument, change: CheckedChange) -> list[str]:
-    """Return the reasons why a person must review an agent's change to a document, if any."""
+def judge(document: MemoryDocument, change: CheckedChange, *, is_own_fact: bool = False) -> list[str]:
+    """Return the reasons why a person must review an agent's change to a document, if any.
+
+    ``is_own_fact``: it changes nothing but a fact that the agent wrote, so that only its safety counts.
+    """
     pinned = pinned_facts(document).values_list("text", flat=True)
+    if is_own_fact:
+        return pin_reasons(change.after, list(pinned)) + safety_reasons(change)
     return review_reasons(change, pinned=list(pinned), lost_before=facts_lost_since_review(document))
 
 

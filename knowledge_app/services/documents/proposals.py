@@ -32,10 +32,13 @@ class Written:
 
 
 @db_retry.retried
-def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By, reason: str) -> Written:
+def write_text(
+    document: MemoryDocument, text: str, *, base_number: int, by: By, reason: str, is_own_fact: bool = False
+) -> Written:
     """Make an agent's text the document's head, or hold it where a run's change would be held.
 
-    ``base_number``: the revision that the text was made from, 0 where there was none. Raises StaleBase where that
+    ``base_number``: the revision that the text was made from, 0 where there was none. ``is_own_fact``: see ``judge``.
+    Raises StaleBase where that
     isn't the head any more (nothing is merged behind an agent's back), LimitExceeded.
     """
     text = _cleaned(text)
@@ -48,7 +51,9 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
             raise StaleBase(f"{locked.name} is at revision {number}, not {base_number}. Read it again.", head=number)
         if head is not None and text == head.content:
             return Written()
-        flags = judge(locked, check_change(head.content if head else "", text, known=checked))
+        flags = judge(
+            locked, check_change(head.content if head else "", text, known=checked), is_own_fact=is_own_fact
+        )
         if flags:
             return Written(held=_hold(locked, head, text, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, text, base=head, by=by, reason=reason))

@@ -161,6 +161,13 @@ def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
     return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=wanted, by=by)
 
 
+def check_content_is_free(entry: KnowledgeEntry, content: str) -> None:
+    """Raise KnowledgeExists if another entry of its category has the same content."""
+    identity = content_id(entry.category, content)
+    if identity != entry.identity:
+        _check_no_twin(entry, identity)
+
+
 def restore_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
     """Restore the exact values of an earlier state. Raises KnowledgeExists."""
     identity = content_id(values["category"], values["content"])

@@ -59,7 +59,7 @@ def store(
 
     ``even_if_known``: a person said that it is another thing. Raises Invalid, and then stores nothing.
     """
-    checked = [_checked(one) for one in said]
+    checked = [checked_observation(one) for one in said]
     with transaction.atomic():
         Workspace.objects.select_for_update().get(
             pk=workspace.pk
@@ -85,7 +85,8 @@ def store(
         return Stored(added, offered)
 
 
-def _checked(one: NewObservation) -> NewObservation:
+def checked_observation(one: NewObservation) -> NewObservation:
+    """Return an observation as it is stored. Raises Invalid."""
     content = clean_text(one.content).strip()
     if one.category not in CATEGORIES:
         raise Invalid(gettext("The kinds are %(names)s.") % {"names": ", ".join(CATEGORIES)}, code="bad_observation")

@@ -63,7 +63,7 @@ class ChangedRow:
 def edit_context(run: Run) -> dict[str, Any]:
     """Return the figures of an edit and its first fifty rows."""
     table, action = TABLES[run.options["table"]], run.options["action"]
-    edited = list(EditedRow.objects.filter(run=run).order_by("id")[: MAX_ROWS + 1])
+    edited = list(EditedRow.objects.filter(run=run).order_by("id")[: MAX_ROWS + 1]) or _proposed(run)
     rows = table.model._default_manager.in_bulk([row.object_id for row in edited])
     changed = run.proposal.get("changed") or run.edited_rows.count()
     is_over = run.status == Run.Status.DONE or run.status in BROKEN_OFF
@@ -79,6 +79,20 @@ def edit_context(run: Run) -> dict[str, Any]:
         "rows": [_changed_row(run, row, rows.get(row.object_id)) for row in edited[:MAX_ROWS]],
         "has_more": len(edited) > MAX_ROWS,
     }
+
+
+def _proposed(run: Run) -> list[EditedRow]:
+    """Return the row that a held edit would change."""
+    if run.status != Run.Status.HELD:
+        return []
+    before, values = run.proposal.get("base", {}), run.options["values"]
+    after = {name: values[name] for name in before if name in values}
+    return [EditedRow(run=run, table=run.options["table"], object_id=edit_pk(run), before=before, after=after)]
+
+
+def edit_pk(run: Run) -> int:
+    """Return the first row of an edit."""
+    return int(run.options["units"][0][0])
 
 
 def edit_size(run: Run) -> int:

@@ -1,0 +1,96 @@
+"""Edits of rows that an agent proposes: held runs in the inbox, carried out when a person approves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model
+from django.utils.translation import gettext
+
+from knowledge_app.models import EditedRow
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.row_changes import Values
+from knowledge_app.services.rows.undoable_edits import carry_out_edit
+from memoryhub.lib import db_retry
+from memoryhub.lib.errors import Conflict
+from memoryhub.processes import this_process
+from sessions_app.models import AuditRecord, Run
+from sessions_app.services.audit import Actor, By, record
+from sessions_app.services.runs import RunNotFitting, claim_held_run
+
+MAX_PENDING = 50  # proposals of an agent in a workspace
+ADDED = {  # audit actions with which an agent adds a row
+    "knowledge": "knowledge.added",
+    "observations": "observations.added",
+    "key_values": "key_value.written",
+}
+
+
+def is_own_row(table: str, row: Any, actor: Actor) -> bool:
+    """Tell whether an agent added a row and nobody else edited it since."""
+    made = AuditRecord.objects.filter(
+        workspace=row.workspace_id, action=ADDED[table], actor_kind=actor.kind, actor_name=actor.name[:200]
+    )
+    if table == "observations":
+        is_made = any(row.pk in one.detail.get("added", []) for one in made.filter(at=row.recorded_at))
+    else:
+        is_made = made.filter(object_id=str(row.pk)).exists()
+    editors = EditedRow.objects.filter(table=table, object_id=row.pk).values_list("run__options", flat=True)
+    return is_made and all(options.get("actor") == [actor.kind, actor.name] for options in editors)
+
+
+@db_retry.retried
+@transaction.atomic
+def propose_edit(
+    row: Any, table: str, action: str, *, values: Values, fields: Sequence[str], reason: str, by: By
+) -> Run:
+    """Put an edit of a row into the inbox and return the held run; the same edit is put there once.
+
+    ``fields``: those that the edit is based on; if one changes, it can't be approved any more. Raises Conflict.
+    """
+    pending = Run.objects.filter(
+        workspace=row.workspace_id, kind=Run.Kind.EDIT, status=Run.Status.HELD, requested_by=by.actor.name[:200]
+    )
+    options: dict[str, Any] = {"table": table, "action": action, "units": [[row.pk]], "values": values}
+    for known in pending.order_by("-id")[:MAX_PENDING]:
+        if {name: known.options.get(name) for name in options} == options:
+            return known
+    if pending.count() >= MAX_PENDING:
+        raise Conflict(f"{MAX_PENDING} proposals of this agent are pending already.", code="too_many_proposals")
+    run = Run.objects.create(
+        workspace=row.workspace,
+        kind=Run.Kind.EDIT,
+        status=Run.Status.HELD,
+        origin=Run.Origin.AGENT,
+        options=options | {"actor": [by.actor.kind, by.actor.name]},
+        proposal={"base": _base(row, fields), "reason": reason},
+        requested_by=by.actor.name[:200],
+        steps_total=1,
+        created_at=by.at,
+    )
+    text = f"{TABLES[table].count(1)}: an edit is proposed"
+    record(by, "run.held", "run", run.pk, text, workspace=row.workspace)
+    return run
+
+
+def approve_edit(run: Run, *, by: By) -> Run:
+    """Carry out a proposed edit as the person's own. Raises RunNotFitting, and Conflict if the row changed since."""
+    if run.kind != Run.Kind.EDIT or run.status != Run.Status.HELD:
+        raise RunNotFitting(gettext("Run %(number)s isn't waiting for a decision.") % {"number": run.pk})
+    model = TABLES[run.options["table"]].model
+    base = run.proposal.get("base", {})
+    with transaction.atomic():
+        row = model._default_manager.select_for_update().filter(pk=run.options["units"][0][0]).first()
+        if row is None or _base(row, list(base)) != base:
+            raise Conflict(gettext("The row has changed since this was proposed. Reject it."), code="plan_stale")
+        claimed = claim_held_run(run, owner=this_process(), by=by)
+        claimed.options = claimed.options | {"actor": [by.actor.kind, by.actor.name]}
+        claimed.save(update_fields=["options"])
+        carry_out_edit(claimed, now=by.at)
+    return Run.objects.select_related("workspace").get(pk=run.pk)
+
+
+def _base(row: Model, fields: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in fields}

@@ -1,0 +1,71 @@
+"""MCP tools that correct what is in the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from knowledge_app.services.rows.key_values import MAX_CHARS
+from memoryhub.agents.api_tokens import Caller
+from memoryhub.agents.operations import corrections
+from memoryhub.mcp import results as shapes
+from memoryhub.mcp.arguments import STORABLE, Reason, ToolAnswer
+from memoryhub.mcp.calls import HubContext, answer
+
+Kind = Annotated[
+    Literal["memory", "fact", "knowledge", "observation", "finding", "insight", "lesson", "key_value", "history"],
+    Field(description="The hit's kind, from memory_recall or memory_search."),
+]
+Id = Annotated[int, Field(ge=1, lt=2**63, description="The hit's id.")]
+
+
+async def memory_correct(
+    context: HubContext,
+    kind: Kind,
+    id: Id,  # noqa: A002
+    text: Annotated[str, Field(min_length=1, max_length=MAX_CHARS, description="The complete new text."), STORABLE],
+    reason: Reason = "",
+) -> Annotated[CallToolResult, shapes.Correction]:
+    """Correct something remembered that is wrong or outdated, such as a changed address, by its kind and id.
+
+    What you added yourself changes at once, and people can undo it. Anything else becomes a proposal that a person
+    accepts or rejects. What a person pinned can't be changed.
+    """
+
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        return _said(corrections.correct(caller, kind, id, text, reason=reason, now=now), "Corrected")
+
+    return await answer(context, write)
+
+
+async def memory_withdraw(
+    context: HubContext,
+    kind: Kind,
+    id: Id,  # noqa: A002
+    reason: Reason = "",
+) -> Annotated[CallToolResult, shapes.Correction]:
+    """Forget something remembered that is no longer true at all: it is withdrawn, and people can restore it.
+
+    Works like memory_correct: at once for what you added yourself, otherwise as a proposal.
+    """
+
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        return _said(corrections.withdraw(caller, kind, id, reason=reason, now=now), "Withdrawn")
+
+    return await answer(context, write)
+
+
+def _said(values: Mapping[str, Any], verb: str) -> ToolAnswer:
+    made = shapes.Correction(**values)
+    proposal = f"proposal {made.proposal}" if made.proposal else f"run {made.run}"
+    texts = {
+        "changed": f"{verb} {made.kind} {made.id}. People can undo this.",
+        "unchanged": f"{made.kind} {made.id} says this already.",
+        "held": f"{verb} {made.kind} {made.id}, but the new text is held for review.",
+        "proposed": f"{made.kind} {made.id} isn't yours: {proposal} is waiting for a person.",
+    }
+    return texts[made.status], made
