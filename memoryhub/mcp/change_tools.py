@@ -11,11 +11,12 @@ from pydantic import Field
 
 from knowledge_app.services.rows.key_values import MAX_CHARS
 from memoryhub.agents.api_tokens import Caller
-from memoryhub.agents.operations import corrections
+from memoryhub.agents.operations import corrections, memory
 from memoryhub.mcp import results as shapes
-from memoryhub.mcp.arguments import STORABLE, Reason, ToolAnswer
+from memoryhub.mcp.arguments import STORABLE, Name, Reason, ToolAnswer
 from memoryhub.mcp.calls import HubContext, answer
 
+MAX_LINE = 20_000
 Kind = Annotated[
     Literal["memory", "fact", "knowledge", "observation", "finding", "insight", "lesson", "key_value", "history"],
     Field(description="The hit's kind, from memory_recall or memory_search."),
@@ -55,6 +56,29 @@ async def memory_withdraw(
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
         return _said(corrections.withdraw(caller, kind, id, reason=reason, now=now), "Withdrawn")
+
+    return await answer(context, write)
+
+
+async def memory_line_replace(
+    context: HubContext,
+    old: Annotated[str, Field(min_length=1, max_length=MAX_LINE, description="The whole line, as it is."), STORABLE],
+    new: Annotated[str, Field(max_length=MAX_LINE, description="The new line; empty: remove the line."), STORABLE],
+    name: Name = "MEMORY.md",
+    base: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="The revision that you read.")] = None,
+    reason: Reason = "",
+) -> Annotated[CallToolResult, shapes.AddedFact]:
+    """Replace or remove one line of a memory document, without sending the rest of its text.
+
+    The line must occur exactly once. With base, nothing is changed if the document has changed since. Tokens without
+    the scope edit propose the change.
+    """
+
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        written = memory.replace_line(caller, name, old, new, base=base, reason=reason, now=now)
+        made = shapes.AddedFact(document=written["name"], status=written["status"], revision=written["revision"])
+        texts = {"written": "Replaced.", "unchanged": "Nothing to change.", "held": "Waiting for review."}
+        return texts[made.status], made
 
     return await answer(context, write)
 

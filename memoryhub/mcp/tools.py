@@ -22,7 +22,7 @@ from memoryhub.lib.validation import clean_text, json_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.arguments import MAX_QUERY, STORABLE, Cursor, Key, Name, Query, Reason, ToolAnswer
 from memoryhub.mcp.calls import HubContext, answer
-from memoryhub.mcp.change_tools import memory_correct, memory_withdraw
+from memoryhub.mcp.change_tools import memory_correct, memory_line_replace, memory_withdraw
 from memoryhub.mcp.texts import match_line, match_text, on_one_line, why_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
@@ -333,6 +333,7 @@ WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Add a fact": (memory_fact_add, True),
     "Correct": (memory_correct, True),
     "Withdraw": (memory_withdraw, True),
+    "Replace a line": (memory_line_replace, True),
     "Propose a document": (memory_document_propose, True),
     "Clear a session": (session_clear, True),
 }

@@ -33,6 +33,7 @@ WRITES = {
     "session_clear": {"session": "cli:main"},
     "memory_correct": {"kind": "fact", "id": 1, "text": "Ana leads Atlas"},  # of a fact that a person wrote
     "memory_withdraw": {"kind": "fact", "id": 1},
+    "memory_line_replace": {"name": "SOUL.md", "old": "Calm and brief.", "new": "Calm."},
 }
 READS = {
     "memory_read": {"key": "theme"},
@@ -61,6 +62,7 @@ TOLD = {
     "session_clear": "Run 1 will archive and clear cli:main.",
     "memory_correct": "memory 1 isn't yours: proposal 1 is waiting for a person.",
     "memory_withdraw": "memory 1 isn't yours: proposal 1 is waiting for a person.",
+    "memory_line_replace": "Waiting for review.",  # the only line of a document
     "memory_read": "dark",
     "memory_list": "theme",
     "memory_search": "1 hit, best first:\n- [history 1, 2026-04-01 UTC] Looked at the label service",

@@ -321,6 +321,7 @@ TOOLS: dict[str, str] = {
     "history_append": "append",
     "memory_fact_add": "append",
     "memory_document_propose": "append",
+    "memory_line_replace": "append",
     "memory_correct": "append",
     "memory_withdraw": "append",
     "memory_write": "edit",

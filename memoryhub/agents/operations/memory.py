@@ -11,12 +11,13 @@ from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, Memor
 from knowledge_app.services.documents.editing import find_or_start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import Written, append_fact, propose_text, write_text
+from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
 from memoryhub.find_by_name import find_document
 from memoryhub.lib.content_check.ahead import checked_ahead
-from memoryhub.lib.errors import Invalid, NotFound
+from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
@@ -86,6 +87,48 @@ def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document
     written = append_fact(document, fact, by=By(caller.actor, now))
     head = MemoryRevision.objects.filter(document=document).aggregate(latest=Max("number"))["latest"]
     return _written(document.name, written, head or 0)
+
+
+def replace_line(
+    caller: Caller, name: str, old: str, new: str, *, base: int | None = None, reason: str = "", now: datetime
+) -> Document:
+    """Replace one line of a document, or remove it if ``new`` is empty. Returns what ``write_document`` returns.
+
+    ``base``: the revision that was read; without it, the head. The line must occur exactly once. Without the scope
+    edit, the change is proposed. Raises NotFound, Conflict, StaleBase.
+    """
+    require(caller, "append")
+    document = find_document(caller.workspace, name)
+    head = document.head
+    if head is None or (base is not None and base != head.number):
+        number = head.number if head else 0
+        raise StaleBase(f"{document.name} is at revision {number}, not {base}. Read it again.", head=number)
+    text = _with_line_replaced(document.name, head.content, old, new)
+    by = By(caller.actor, now)
+    why = " ".join(reason.split())[:MAX_REASON] or f"line replaced by {caller.actor.name}"
+    if "edit" in caller.token.scopes:
+        written = write_text(document, text, base_number=head.number, by=by, reason=why)
+        return _written(document.name, written, head.number)
+    if text == head.content:
+        return _written(document.name, Written(), head.number)
+    change = propose_text(document, text, base_number=head.number, by=by, reason=why)
+    return _written(document.name, Written(held=change), head.number)
+
+
+def _with_line_replaced(name: str, text: str, old: str, new: str) -> str:
+    """Return a text with a line replaced. Spaces around the line don't count; its indentation stays."""
+    lines = text.split("\n")
+    places = [number for number, line in enumerate(lines) if line.strip() == old.strip()]
+    if not old.strip() or not places:
+        raise NotFound(f"{name} has no such line. Read it again, and pass the whole line.", code="no_such_line")
+    if len(places) > 1:
+        raise Conflict(
+            f"{name} has this line {len(places)} times. Propose the whole text instead.", code="many_lines"
+        )
+    line = lines[places[0]]
+    indent = line[: len(line) - len(line.lstrip())]
+    lines[places[0] : places[0] + 1] = [f"{indent}{new.strip()}"] if new.strip() else []
+    return "\n".join(lines)
 
 
 def propose_document(
