@@ -85,6 +85,38 @@ class AddedFact(BaseModel):
     revision: int
 
 
+class SessionLine(Compact):
+    session: str
+    entries: int
+    title: str | None = None
+
+
+class Sessions(Compact):
+    sessions: list[SessionLine]
+    next_cursor: str | None = None
+
+
+class SessionMessage(Compact):
+    position: int
+    role: str
+    text: str
+
+
+class SessionMessages(Compact):
+    """The last messages in order; ``next_cursor``: of those before them."""
+
+    session: str
+    messages: list[SessionMessage]
+    next_cursor: str | None = None
+
+
+class Appended(BaseModel):
+    session: str
+    first: int
+    last: int
+    added: int
+
+
 class Cleared(BaseModel):
     """A cleared session; with ``run``, it is cleared when that run is done."""
 

@@ -12,6 +12,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
 from memoryhub.mcp.calls import FindCaller, refusal
+from memoryhub.mcp.prompts import add_prompts
 from memoryhub.mcp.resources import add_resources, with_documents
 from memoryhub.mcp.tools import add_tools
 
@@ -40,7 +41,7 @@ class HubServer(MCPServer[FindCaller]):
 
 
 def build_server(find_caller: FindCaller) -> HubServer:
-    """Return a server with all tools and resources. ``find_caller`` raises if the token isn't valid."""
+    """Return a server with all tools, resources and prompts. ``find_caller`` raises if the token isn't valid."""
 
     @asynccontextmanager
     async def lifespan(_server: MCPServer[FindCaller]) -> AsyncIterator[FindCaller]:
@@ -56,6 +57,7 @@ def build_server(find_caller: FindCaller) -> HubServer:
     )
     add_tools(server)
     add_resources(server)
+    add_prompts(server)
     return server
 
 

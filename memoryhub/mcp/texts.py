@@ -14,7 +14,7 @@ MAX_TEXT = 2_000  # characters of a recalled row's text, and of a fact's origin
 def match_line(row: Mapping[str, Any]) -> str:
     """Return a line for a hit: its kind and id, session, place there and time, and its text."""
     session = f"{_place(row)}session {row['session']}" if row.get("session") else ""
-    label = [f"{row['kind']} {row['id']}", session, _time(row.get("occurred_at"))]
+    label = [f"{row['kind']} {row['id']}", session, time_text(row.get("occurred_at"))]
     return f"- [{', '.join(part for part in label if part)}] {row['text']}"
 
 
@@ -40,11 +40,13 @@ def why_text(found: Mapping[str, Any]) -> tuple[str, shapes.Why]:
         session, position = message.get("session"), message.get("position")
         origins.append(shapes.Origin(kind=one["kind"], session=session, text=text))
         place = f", message {position} of the session {session}" if session else ""
-        lines.append(f"- [{one['kind']}{place}, {_time(message.get('at') or history.get('at')) or 'no time'}] {text}")
+        lines.append(
+            f"- [{one['kind']}{place}, {time_text(message.get('at') or history.get('at')) or 'no time'}] {text}"
+        )
     revisions = []
     for one in found["revisions"]:
         revisions.append(f"{one['action']} in revision {one['revision']} by {one['author']}")
-        lines.append(f"- {_time(one['created_at'])}: {revisions[-1]}")
+        lines.append(f"- {time_text(one['created_at'])}: {revisions[-1]}")
     shown = shapes.Why(
         fact=shapes.ExplainedFact(**fact),
         kind=found["kind"],
@@ -55,11 +57,17 @@ def why_text(found: Mapping[str, Any]) -> tuple[str, shapes.Why]:
     return "\n".join(lines), shown
 
 
+def joined_lines(texts: Iterable[str], next_cursor: str | None, nothing: str) -> str:
+    """Return lines with a hint at the next page, or ``nothing``."""
+    more = [f"(More results: call again with cursor={next_cursor})"] if next_cursor else []
+    return "\n".join([*texts, *more]) or nothing
+
+
 def _place(row: Mapping[str, Any]) -> str:
     return f"message {row['position']} of the " if row.get("position") is not None else ""
 
 
-def _time(value: Any) -> str:
+def time_text(value: Any) -> str:
     """Return a time in UTC, or its ISO text, to the minute."""
     moment = datetime.fromisoformat(value) if isinstance(value, str) and value else value
     return f"{moment:%Y-%m-%d %H:%M} UTC" if isinstance(moment, datetime) else ""

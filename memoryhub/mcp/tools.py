@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -23,7 +23,8 @@ from memoryhub.mcp import results as shapes
 from memoryhub.mcp.arguments import MAX_QUERY, STORABLE, Cursor, Key, Name, Query, Reason, ToolAnswer
 from memoryhub.mcp.calls import HubContext, answer
 from memoryhub.mcp.change_tools import memory_correct, memory_line_replace, memory_withdraw
-from memoryhub.mcp.texts import match_line, match_text, on_one_line, why_text
+from memoryhub.mcp.session_tools import memory_recent, session_append, session_list, session_read
+from memoryhub.mcp.texts import joined_lines, match_line, match_text, on_one_line, why_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
@@ -80,7 +81,7 @@ async def memory_list(
 
     def read(caller: Caller, _now: datetime) -> ToolAnswer:
         keys, next_cursor = knowledge.list_keys(caller, prefix=prefix, cursor=cursor, limit=limit)
-        return _lines(keys, next_cursor, "No keys."), shapes.Keys(keys=keys, next_cursor=next_cursor)
+        return joined_lines(keys, next_cursor, "No keys."), shapes.Keys(keys=keys, next_cursor=next_cursor)
 
     return await answer(context, read)
 
@@ -221,7 +222,7 @@ async def history_search(
         found, next_cursor = memory.list_history(caller, text=query, cursor=cursor, limit=limit, now=now)
         rows = [one | {"kind": "history", "text": one["content"]} for one in found]
         entries = [shapes.HistoryNote(**one) for one in found]
-        return _lines(map(match_line, rows), next_cursor, "No entries."), shapes.History(
+        return joined_lines(map(match_line, rows), next_cursor, "No entries."), shapes.History(
             entries=entries, next_cursor=next_cursor
         )
 
@@ -325,6 +326,9 @@ READING: dict[str, Tool] = {
     "Search the history": history_search,
     "Read a document": memory_document_read,
     "Explain a fact": memory_why,
+    "List what is new": memory_recent,
+    "List sessions": session_list,
+    "Read a session": session_read,
 }
 WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Write a value": (memory_write, True),
@@ -335,6 +339,7 @@ WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Withdraw": (memory_withdraw, True),
     "Replace a line": (memory_line_replace, True),
     "Propose a document": (memory_document_propose, True),
+    "Append to a session": (session_append, False),
     "Clear a session": (session_clear, True),
 }
 
@@ -355,11 +360,6 @@ def _hints(*, read_only: bool, idempotent: bool) -> ToolAnnotations:
     return ToolAnnotations(
         read_only_hint=read_only, destructive_hint=False, idempotent_hint=idempotent, open_world_hint=False
     )
-
-
-def _lines(texts: Iterable[str], next_cursor: str | None, nothing: str) -> str:
-    more = [f"(More results: call again with cursor={next_cursor})"] if next_cursor else []
-    return "\n".join([*texts, *more]) or nothing
 
 
 def _unless_held(text: str, checked: shapes.Checked) -> str:

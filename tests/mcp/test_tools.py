@@ -33,6 +33,7 @@ WRITES = {
     "session_clear": {"session": "cli:main"},
     "memory_correct": {"kind": "fact", "id": 1, "text": "Ana leads Atlas"},  # of a fact that a person wrote
     "memory_withdraw": {"kind": "fact", "id": 1},
+    "session_append": {"session": "mcp:a", "messages": [{"role": "user", "content": "hello there"}]},
     "memory_line_replace": {"name": "SOUL.md", "old": "Calm and brief.", "new": "Calm."},
 }
 READS = {
@@ -42,6 +43,9 @@ READS = {
     "memory_recall": {"query": "foreign keys"},
     "history_search": {"query": "LABEL"},
     "memory_document_read": {"name": "SOUL.md", "revision": 1},
+    "memory_recent": {"since": "2026-01-01", "kinds": ["entry"]},
+    "session_list": {"channel": "mcp"},
+    "session_read": {"session": "mcp:a"},
     "memory_why": {"fact": 1},  # replaced by the id of a fact
 }
 MISTAKES = [  # tool, arguments, start of the result's text
@@ -63,6 +67,11 @@ TOLD = {
     "memory_correct": "memory 1 isn't yours: proposal 1 is waiting for a person.",
     "memory_withdraw": "memory 1 isn't yours: proposal 1 is waiting for a person.",
     "memory_line_replace": "Waiting for review.",  # the only line of a document
+    "session_append": "Appended 1 messages to mcp:a.",
+    "session_list": "- mcp:a, 1 messages, last changed 2026-04-01 UTC: no title",
+    "session_read": "The last messages of the session mcp:a:\n- [message 0, user, 2026-04-01 UTC] hello there",
+    "memory_recent": "New since 2026-01-01, newest first:\n"
+    "- [entry 1, message 0 of the session mcp:a, 2026-04-01 UTC] hello there",
     "memory_read": "dark",
     "memory_list": "theme",
     "memory_search": "1 hit, best first:\n- [history 1, 2026-04-01 UTC] Looked at the label service",
@@ -97,7 +106,7 @@ def test_every_tool_returns_text_and_structured_values(workspace, mode):
     today = timezone.now().date().isoformat()
     told = {name: result.content[0].text.replace(today, "2026-04-01") for name, result in results.items()}
     assert listed == set(TOLD)
-    numbers = re.compile(r"([Pp]roposal|Run|history|lesson|Fact|memory) \d+")
+    numbers = re.compile(r"([Pp]roposal|Run|history|lesson|Fact|memory|entry) \d+")
     told = {name: re.sub(r"(2026-04-01) \d\d:\d\d", r"\1", text) for name, text in told.items()}
     assert {name: numbers.sub(r"\1 1", text) for name, text in told.items()} == TOLD
     assert {name for name, result in results.items() if result.is_error} == set()
@@ -209,6 +218,9 @@ def test_another_workspace_s_data_is_not_found(workspace):
         "Nothing found.",
         "No entries.",
         "not_found: atlas has no SOUL.md.",
+        "Nothing new.",
+        "No sessions.",
+        "not_found: atlas has no session 'mcp:a'.",
         f"not_found: atlas has no fact {Fact.objects.get().pk}.",
     ]
 

@@ -17,6 +17,7 @@ from memoryhub.find_by_name import find_session
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.pagination import rows_after
 from sessions_app.models import Entry, Run, Session, Summary
+from sessions_app.querysets import IN_CONVERSATION
 from sessions_app.services import folding
 from sessions_app.services.access_log import Seen, seen_entries
 from sessions_app.services.audit import By
@@ -101,6 +102,22 @@ def list_entries(
     rows, next_cursor = rows_after(entries, order=("position",), cursor=cursor, size=limit)
     record_access(caller, "entries.read", seen_entries(rows), now)
     return [_entry(row) for row in rows], next_cursor
+
+
+def read_session(
+    caller: Caller, key: str, *, cursor: str = "", limit: int = 30, now: datetime
+) -> tuple[list[Document], str | None]:
+    """Return the last entries of a session's current epoch in order, and the cursor of those before them.
+
+    Entries that the program added itself, and those that were rewound, are left out. Raises NotFound.
+    """
+    require(caller, "read")
+    session = find_session(caller.workspace, key)
+    entries = Entry.objects.filter(IN_CONVERSATION, session=session, epoch=session.epoch)
+    entries = entries.exclude(kind=Entry.Kind.CONTEXT)
+    rows, next_cursor = rows_after(entries, order=("-position",), cursor=cursor, size=limit)
+    record_access(caller, "entries.read", seen_entries(rows), now)
+    return [_entry(row) for row in reversed(rows)], next_cursor
 
 
 def read_context(

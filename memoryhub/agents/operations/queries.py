@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
 
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
@@ -12,14 +15,17 @@ from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.as_json import run_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
+from memoryhub.lib.search.query import parse
 from memoryhub.runs.extract import request_extraction
 from memoryhub.search import KINDS, Scope
-from memoryhub.search.results import Question, answer, answer_as_grid
+from memoryhub.search.listing import newest
+from memoryhub.search.results import Question, answer, answer_as_grid, row_document
 from memoryhub.search.shown_rows import seen_results
 from sessions_app.models import Run
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
+RECENT = ("memory", "knowledge", "observation", "key_value", "history", "summary", "session")
 
 
 def search(
@@ -39,8 +45,7 @@ def search(
     too little of the query (see ``coverage``).
     """
     require(caller, "read")
-    if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise Invalid(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.", code="unknown_kind")
+    _check_kinds(kinds)
     if mode == "grid":
         found = answer_as_grid(caller.workspace, text, limit=limit)
     else:
@@ -53,6 +58,31 @@ def search(
             ]
     record_access(caller, "search.read", seen_results(found["results"]), now)
     return found
+
+
+def recent(
+    caller: Caller, since: str, *, kinds: Sequence[str] = (), limit: int = 50, now: datetime
+) -> list[Document]:
+    """Return what was added or changed since a day, newest first. Raises Invalid.
+
+    ``since``: as in the search box: today, yesterday, monday, 7d or 2026-01-31, in the hub's time zone. ``kinds``: by
+    default RECENT.
+    """
+    require(caller, "read")
+    _check_kinds(kinds)
+    query = parse(f"after:{''.join(since.split())}", now=now, zone=ZoneInfo(settings.TIME_ZONE))
+    if query.terms or not query.filters:
+        raise Invalid("since must be a day such as today, yesterday, monday, 7d or 2026-01-31.", code="bad_since")
+    scope = Scope((caller.workspace.pk,), for_agent=True)
+    found, _ = newest(scope, query, kinds=kinds or RECENT, limit=limit)
+    rows = [row_document(one.kind, one.row) for one in found]
+    record_access(caller, "search.read", seen_results(rows), now)
+    return rows
+
+
+def _check_kinds(kinds: Sequence[str]) -> None:
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise Invalid(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.", code="unknown_kind")
 
 
 def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Document:
