@@ -31,7 +31,8 @@ async def memory_correct(
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHARS, description="The complete new text."), STORABLE],
     reason: Reason = "",
 ) -> Annotated[CallToolResult, shapes.Correction]:
-    """Correct something remembered that is wrong or outdated, such as a changed address, by its kind and id.
+    """Correct, fix or update a memory that is wrong, outdated or a mistake, by its kind and id: the user changed
+    their mind, or something is different now. The new text replaces the old one, so nothing contradicts it later.
 
     What you added yourself changes at once, and people can undo it. Anything else becomes a proposal that a person
     accepts or rejects. What a person pinned can't be changed.
@@ -49,7 +50,8 @@ async def memory_withdraw(
     id: Id,  # noqa: A002
     reason: Reason = "",
 ) -> Annotated[CallToolResult, shapes.Correction]:
-    """Forget something remembered that is no longer true at all: it is withdrawn, and people can restore it.
+    """Forget something: withdraw or delete a memory that is no longer true or that the user wants you to forget, by
+    its kind and id. People can restore it.
 
     Works like memory_correct: at once for what you added yourself, otherwise as a proposal.
     """
@@ -68,7 +70,7 @@ async def memory_line_replace(
     base: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="The revision that you read.")] = None,
     reason: Reason = "",
 ) -> Annotated[CallToolResult, shapes.AddedFact]:
-    """Replace or remove one line of a memory document, without sending the rest of its text.
+    """Change, replace or remove one line of a memory document, without sending the rest of its text.
 
     The line must occur exactly once. With base, nothing is changed if the document has changed since. Tokens without
     the scope edit propose the change.

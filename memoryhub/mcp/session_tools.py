@@ -35,7 +35,7 @@ async def session_list(
     cursor: Cursor = "",
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> Annotated[CallToolResult, shapes.Sessions]:
-    """List the sessions (earlier conversations) with their keys and titles, latest first."""
+    """List earlier conversations (sessions) with their keys and titles, latest first: which ones there were."""
 
     def read(caller: Caller, _now: datetime) -> ToolAnswer:
         found, next_cursor = conversations.list_sessions(caller, channel=channel, cursor=cursor, limit=limit)
@@ -63,7 +63,10 @@ async def session_read(
     cursor: Cursor = "",
     limit: Annotated[int, Field(ge=1, le=100)] = 30,
 ) -> Annotated[CallToolResult, shapes.SessionMessages]:
-    """Read the last messages of a session in order. The cursor leads to the messages before them."""
+    """Read what was said in a session (an earlier conversation): its last messages in order.
+
+    The cursor leads to the messages before them. session_list returns the keys.
+    """
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found, next_cursor = conversations.read_session(caller, session, cursor=cursor, limit=limit, now=now)
@@ -88,7 +91,10 @@ async def session_append(
         list[NewMessage], Field(min_length=1, max_length=MAX_MESSAGES, description="In order, each only once.")
     ],
 ) -> Annotated[CallToolResult, shapes.Appended]:
-    """Append messages of this conversation to a session, so that later ones find them. It is created if missing."""
+    """Save this conversation: append its messages to a session, so that the next conversation finds them.
+
+    The session is created if missing. Send each message once.
+    """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
         rows = [message.model_dump() for message in messages]
@@ -110,7 +116,7 @@ async def memory_recent(
     ] = [],  # noqa: B006
     limit: Annotated[int, Field(ge=1, le=200)] = 50,
 ) -> Annotated[CallToolResult, shapes.Matches]:
-    """List what is new since yesterday or another day, newest first: without a query."""
+    """List what is new or changed since yesterday, the last days or another day, newest first: without a query."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found = queries.recent(caller, since, kinds=kinds, limit=limit, now=now)

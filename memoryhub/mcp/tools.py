@@ -30,7 +30,10 @@ from sessions_app.models.conversations import KEY_LENGTH
 
 
 async def memory_read(context: HubContext, key: Key) -> Annotated[CallToolResult, shapes.Value]:
-    """Read the exact value of a key. memory_list returns the keys. A value that is held for review isn't returned."""
+    """Read the value of a key: the exact value, such as a setting or an address.
+
+    memory_list returns the keys. A value that is held for review isn't returned.
+    """
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         value = shapes.Value(**knowledge.read_value(caller, key, now=now))
@@ -55,9 +58,10 @@ async def memory_write(
         ),
     ],
 ) -> Annotated[CallToolResult, shapes.WrittenValue]:
-    """Set the value of a key, replacing its current value; people can restore earlier ones.
+    """Set a key: store or save an exact value under a name of its own, replacing the current one.
 
-    Use it for exact values: addresses, names, settings, preferences. Use memory_remember for what you learned.
+    Use it for settings, addresses, ports, paths and JSON objects, and memory_remember for sentences. People can
+    restore earlier values.
     """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
@@ -77,7 +81,7 @@ async def memory_list(
     cursor: Cursor = "",
     limit: Annotated[int, Field(ge=1, le=1_000)] = 200,
 ) -> Annotated[CallToolResult, shapes.Keys]:
-    """List the keys that memory_read can read, without their values."""
+    """List the keys that exist: which keys are stored, without their values."""
 
     def read(caller: Caller, _now: datetime) -> ToolAnswer:
         keys, next_cursor = knowledge.list_keys(caller, prefix=prefix, cursor=cursor, limit=limit)
@@ -107,8 +111,12 @@ async def memory_search(
         bool, Field(description="Include agents' own sessions: dream, heartbeat, cron.")
     ] = False,
 ) -> Annotated[CallToolResult, shapes.Matches]:
-    """Search everything in this memory, best match first: messages, summaries, documents and their facts, history,
-    knowledge, observations, keys and values."""
+    """Search everything for words, best match first: all messages of all conversations, summaries, documents and
+    their facts, history, knowledge, observations, keys and values.
+
+    Use it to find the conversation or message where something was mentioned, said or pasted, or when memory_recall
+    finds nothing.
+    """
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found = queries.search(
@@ -137,7 +145,8 @@ async def memory_recall(
     """Recall what is known about a subject, best match first: facts of the memory documents, knowledge, findings,
     insights, lessons, values and history entries, each with its kind and id.
 
-    Call it before you start a task.
+    Call it before you start a task, and for questions: "what do you know about ...?", "what did we decide?", "what
+    are my preferences?", "do I prefer ...?".
     """
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
@@ -172,9 +181,12 @@ async def memory_remember(
         ),
     ] = "",
 ) -> Annotated[CallToolResult, shapes.Remembered]:
-    """Remember a finding, an insight or a lesson for memory_recall. No passwords, keys or raw data.
+    """Remember something for later: a preference of the user ("I prefer tabs", "I always use ...", "from now on"), a
+    fact about a person ("my name is ..., I work in ..., I am allergic to ...") or project, a decision, a finding, or
+    a lesson learned.
 
-    One that resembles a known one is offered to people as its confirmation instead of being stored.
+    Use it when the user says "remember that", "note that" or "keep in mind that"; memory_recall finds it. No
+    passwords or raw data. What resembles a known row is offered to people as its confirmation instead.
     """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
@@ -199,7 +211,10 @@ async def history_append(
         str, Field(max_length=KEY_LENGTH, description="The key of the session it belongs to."), STORABLE
     ] = "",
 ) -> Annotated[CallToolResult, shapes.Note]:
-    """Append an entry to the history log. Entries can't be changed."""
+    """Append an entry to the history log: what was done or happened today, such as a release or a migration.
+
+    Entries of the log can't be changed. Use memory_remember for what stays true.
+    """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
         note = shapes.Note(**memory.append_history(caller, content, session_key=session, now=now))
@@ -216,7 +231,7 @@ async def history_search(
     cursor: Cursor = "",
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> Annotated[CallToolResult, shapes.History]:
-    """List the history log, latest first; with a query, only the entries that contain it."""
+    """Show the history log, the latest entries first: what the log says happened; with a query, only about that."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found, next_cursor = memory.list_history(caller, text=query, cursor=cursor, limit=limit, now=now)
@@ -234,7 +249,7 @@ async def memory_document_read(
     name: Name = "MEMORY.md",
     revision: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="Default: the latest.")] = None,
 ) -> Annotated[CallToolResult, shapes.DocumentText]:
-    """Read a memory document, or one of its revisions."""
+    """Read a whole memory document (MEMORY.md, USER.md, SOUL.md, ...), or what it said in an earlier revision."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         document = shapes.DocumentText(**memory.read_document(caller, name, revision=revision, now=now))
@@ -250,7 +265,10 @@ async def memory_fact_add(
     ],
     document: Name = "MEMORY.md",
 ) -> Annotated[CallToolResult, shapes.AddedFact]:
-    """Add one lasting fact to a memory document. A known fact changes nothing; a risky one waits for review."""
+    """Add a fact as a new line to a memory document, when the document (MEMORY.md, USER.md) is asked for by name.
+
+    Use memory_remember otherwise. A known fact changes nothing; a risky one waits for review.
+    """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
         written = memory.add_fact(caller, document, fact, now=now)
@@ -265,8 +283,11 @@ async def memory_why(
     context: HubContext,
     fact: Annotated[int, Field(ge=1, lt=2**63, description="The fact's id, from memory_search with kinds: memory.")],
 ) -> Annotated[CallToolResult, shapes.Why]:
-    """Explain a fact of a memory document: the messages, tool calls and history that it came from, how certain that
-    is, and its revisions."""
+    """Explain why the memory contains a fact and where it comes from: the source messages, tool calls and history,
+    how certain that is, and its revisions.
+
+    Use it for questions such as "why do you believe this?" and "who said so?".
+    """
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         return why_text(memory.explain_fact(caller, fact, now=now))
@@ -284,9 +305,10 @@ async def memory_document_propose(
     ] = None,
     reason: Reason = "",
 ) -> Annotated[CallToolResult, shapes.Proposal]:
-    """Propose a new text of a memory document. It waits in the review inbox: a person approves or rejects it.
+    """Propose a new version of a whole memory document, or a new document: create, rewrite, reorganise.
 
-    Read the document first and pass its revision as base, so that changes made since aren't lost.
+    It waits in the inbox for review: a person approves or rejects it. Read the document first and pass its revision
+    as base, so that changes made since aren't lost. For one line, use memory_line_replace.
     """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
@@ -303,7 +325,7 @@ async def session_clear(
     *,
     archive: Annotated[bool, Field(description="Consolidate all entries into memory first.")] = True,
 ) -> Annotated[CallToolResult, shapes.Cleared]:
-    """Start a session afresh with an empty context. Earlier entries are kept.
+    """Clear a session: start it afresh with an empty context. Earlier entries are kept.
 
     With archive, a worker first consolidates all entries into MEMORY.md and the history; if that fails or is held for
     review, the session isn't cleared.
