@@ -13,11 +13,12 @@ TREES = {  # sub-folders that hold nothing but an agent's files, watched with al
     "codex": ("sessions", "archived_sessions", "memories", ".codex/sessions", ".codex/archived_sessions"),
     "gemini-cli": ("tmp", "chats", ".gemini/tmp", ".qwen/tmp"),
 }
+OPENCLAW = (
+    *("workspace", "workspace/memory", "workspace/*/memory", "workspace-*", "workspace-*/memory"),
+    *("agents/*/agent", "agents/*/sessions"),
+)
 FLAT = {  # sub-folders watched without their descendants; * is any name
-    "openclaw": (
-        *("workspace", "workspace/memory", "workspace/*/memory", "workspace-*", "workspace-*/memory", "memory"),
-        *("agents/*/agent", "agents/*/sessions"),
-    ),
+    "openclaw": ("memory", *OPENCLAW, *(f".openclaw/{path}" for path in OPENCLAW)),
     "hermes": ("memories", "profiles/*", "profiles/*/memories", ".hermes", ".hermes/memories", ".hermes/profiles/*"),
     "opencode": (".local/share/opencode",),
     "server-memory": (),

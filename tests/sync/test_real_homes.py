@@ -8,12 +8,14 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from knowledge_app.models import MemoryDocument
 from memoryhub.lib.layouts.projects import project_of_file, projects_of
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.projects import open_home
 from memoryhub.sync.syncing import sync_workspace
+from memoryhub.sync.watched_paths import places_to_watch
 from sessions_app.models import Session, Workspace
 from sessions_app.models.conversations import channel_of
 from sessions_app.services.audit import By
@@ -169,8 +171,28 @@ def test_a_single_rollout_is_imported(tmp_path, settings):
         ("gemini-cli/.gemini", [("atlas", 1)]),
         ("openclaw/.openclaw", [("main", 1)]),
         ("opencode/.local/share/opencode", [("atlas", 2)]),
+        ("claude-code", [("atlas", 3)]),
+        ("codex", [("atlas", 1)]),
+        ("gemini-cli", [("atlas", 1)]),
+        ("openclaw", [("main", 1)]),
+        ("opencode", [("atlas", 2)]),
     ],
 )
 def test_samples_list_their_projects(place, expected):
     home = open_home(FIXTURES / place)
     assert [(one.label, one.session_count) for one in projects_of(Folder(home.path), home.found)] == expected
+
+
+def test_the_home_of_openclaw_may_be_in_the_folder_of_its_user(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS, settings.MEMORYHUB_ROOTS = 0, [tmp_path]
+    make_agents(tmp_path / ".openclaw")
+
+    import_all(tmp_path, ["main", "coder"])
+    names = ("workspace__project", "name", "head__content")
+    assert list(MemoryDocument.objects.order_by("pk").values_list(*names)) == [
+        ("main", "MEMORY.md", "- workspace\n"), ("coder", "MEMORY.md", "- workspace-coder\n"),
+    ]  # fmt: skip
+    assert list(Session.objects.order_by("pk").values_list("workspace__project", flat=True)) == ["main", "coder"]
+    with Folder(tmp_path) as folder:
+        assert project_of_file(folder, "openclaw", ".openclaw/workspace-coder/MEMORY.md") == "coder"
+        assert ".openclaw/agents/coder/sessions" in places_to_watch(folder, "openclaw").paths

@@ -26,6 +26,7 @@ from memoryhub.lib.layouts.store_files import from_store, read_store
 from memoryhub.lib.safe_folder import Folder, SkippedPath
 from memoryhub.lib.sqlite_source import LOG
 
+HOME = ".openclaw"
 STORE = "agent/openclaw-agent.sqlite"
 DOCUMENTS = ("MEMORY.md", "memory.md", "USER.md", "SOUL.md", "IDENTITY.md", "DREAMS.md")
 INSTRUCTIONS = ("AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md")
@@ -36,13 +37,19 @@ DAILY_NOTE = re.compile(r"\d{4}-\d\d-\d\d.*\.md")
 
 
 def find(folder: Folder) -> DetectedLayout | None:
-    """Return the layout of an OpenClaw home, or of a workspace alone."""
+    """Return the layout of an OpenClaw home, of the folder that contains it as ``.openclaw``, or of a workspace."""
     if _is_workspace(folder, ""):
         return DetectedLayout("openclaw", "")
     agents = agent_ids(folder)
     if not agents:
         return None
-    return DetectedLayout("openclaw", "", workspace=workspace_of(folder, agents[0]) if len(agents) == 1 else "")
+    workspace = workspace_of(folder, agents[0]) if len(agents) == 1 else ""
+    return DetectedLayout("openclaw", "", home_of(folder), workspace)
+
+
+def home_of(folder: Folder) -> str:
+    """Return the path of the home, "" or ``.openclaw``."""
+    return HOME if folder.is_folder(f"{HOME}/agents") and not folder.is_folder("agents") else ""
 
 
 def _is_workspace(folder: Folder, path: str) -> bool:
@@ -56,7 +63,8 @@ def _is_workspace(folder: Folder, path: str) -> bool:
 
 def agent_ids(folder: Folder) -> list[str]:
     """Return the ids of the agents that have sessions."""
-    return [name for name in folder.names("agents") if _has_sessions(folder, f"agents/{name}")]
+    parent = join_path(home_of(folder), "agents")
+    return [name for name in folder.names(parent) if _has_sessions(folder, f"{parent}/{name}")]
 
 
 def _has_sessions(folder: Folder, parent: str) -> bool:
@@ -74,14 +82,15 @@ def workspace_of(folder: Folder, agent: str) -> str:
     """
     own = [f"workspace-{agent}", f"workspace/{agent}"]
     shared = ["workspace"] if agent == "main" or len(agent_ids(folder)) == 1 else []
-    return next((path for path in own + shared if folder.is_folder(path)), "")
+    home = home_of(folder)
+    return next((path for name in own + shared if folder.is_folder(path := join_path(home, name))), "")
 
 
 def agent_of_file(folder: Folder, path: str) -> str | None:
     """Return the id of the agent that a file in a home belongs to; None if it may concern any of them."""
-    first, _, rest = path.partition("/")
-    if first == "agents" and rest:
-        return rest.partition("/")[0]
+    parent = f"{join_path(home_of(folder), 'agents')}/"
+    if path.startswith(parent):
+        return path.removeprefix(parent).partition("/")[0]
     owners = [agent for agent in agent_ids(folder) if path.startswith(f"{workspace_of(folder, agent) or '//'}/")]
     return owners[0] if len(owners) == 1 else None
 
@@ -92,7 +101,7 @@ def projects(folder: Folder) -> list[Project]:
 
 
 def _project(folder: Folder, agent: str) -> Project:
-    parent = f"agents/{agent}"
+    parent = join_path(home_of(folder), f"agents/{agent}")
     files = [f"{parent}/sessions/{name}" for name in session_names(folder, f"{parent}/sessions")]
     store = f"{parent}/{STORE}"
     count = from_store(folder, store, lambda opened: len(opened.state("transcript_events", "session_id", ())), 0)
