@@ -55,7 +55,8 @@ def _chooses_little(names: list[str]) -> bool:
 
 
 def chromium_path() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome")
+    """Return the browser's path. Chromium's shell without windows needs a third of the CPU time for a page."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
