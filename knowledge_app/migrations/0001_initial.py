@@ -5,8 +5,9 @@ from django.conf import settings
 from django.db import migrations, models
 
 import memoryhub.lib.fields
+from memoryhub.lib.add_column import AddColumn
 from memoryhub.lib.append_only import Protect
-from memoryhub.lib.create_tables import CreateTables
+from memoryhub.lib.render_once import RenderOnce
 
 
 TABLES = [
@@ -968,6 +969,14 @@ TABLES = [
     ),
 ]
 
+REVISION = models.ForeignKey(
+    blank=True,
+    null=True,
+    on_delete=django.db.models.deletion.PROTECT,
+    related_name="+",
+    to="knowledge_app.memoryrevision",
+)
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -986,40 +995,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateTables(TABLES),
-        migrations.AddField(
-            model_name="memorydocument",
-            name="head",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="knowledge_app.memoryrevision",
-            ),
-        ),
-        migrations.AddField(
-            model_name="memorydocument",
-            name="synced_revision",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="knowledge_app.memoryrevision",
-            ),
-        ),
-        migrations.AddField(
-            model_name="memorydocument",
-            name="written_over",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="knowledge_app.memoryrevision",
-            ),
-        ),
+        RenderOnce(TABLES),
+        RenderOnce([AddColumn("memorydocument", name, REVISION) for name in ("head", "synced_revision", "written_over")]),
         Protect("knowledge_app_memoryrevision"),
         Protect("knowledge_app_historyentry", free=("session_id", "run_id", "withdrawn_at", "is_archived")),
     ]

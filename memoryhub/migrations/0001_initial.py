@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import memoryhub.lib.fields
-from memoryhub.lib.create_tables import CreateTables
+from memoryhub.lib.render_once import RenderOnce
 
 
 TABLES = [
@@ -364,4 +364,4 @@ class Migration(migrations.Migration):
 
     replaces = [("memoryhub", name) for name in ["0002_searches", "0003_agents", "0004_desk"]]
 
-    operations = [CreateTables(TABLES)]
+    operations = [RenderOnce(TABLES)]

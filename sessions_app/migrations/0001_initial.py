@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 import memoryhub.lib.fields
 from memoryhub.lib.append_only import Protect
-from memoryhub.lib.create_tables import CreateTables
+from memoryhub.lib.render_once import RenderOnce
 
 
 TABLES = [
@@ -884,7 +884,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        CreateTables(TABLES),
+        RenderOnce(TABLES),
         Protect("sessions_app_entry", free=("summary_id",)),
         Protect("sessions_app_auditrecord"),
     ]

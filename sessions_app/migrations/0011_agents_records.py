@@ -3,6 +3,7 @@ from django.db import migrations, models
 
 from memoryhub.lib.add_column import AddColumn
 from memoryhub.lib.append_only import Protect
+from memoryhub.lib.render_once import RenderOnce
 from memoryhub.lib.search.operations import HideFromSearchIndex
 
 LAYOUTS = [
@@ -35,8 +36,19 @@ class Migration(migrations.Migration):
     dependencies = [("sessions_app", "0010_dismissed_imports")]
 
     operations = [
-        AddColumn("entry", "is_injected", models.BooleanField(default=False, db_default=False)),
-        AddColumn("entry", "is_rewound", models.BooleanField(default=False, db_default=False)),
+        RenderOnce(
+            [
+                AddColumn("entry", "is_injected", models.BooleanField(default=False, db_default=False)),
+                AddColumn("entry", "is_rewound", models.BooleanField(default=False, db_default=False)),
+                AddColumn("session", "parent", models.ForeignKey(related_name="subagents", **LINK)),
+                AddColumn(
+                    "session", "parent_call_id", models.CharField(max_length=512, blank=True, default="", db_default="")
+                ),
+                AddColumn("session", "forked_from", models.ForeignKey(related_name="forks", **LINK)),
+                AddColumn("session", "missing_since", models.DateTimeField(null=True, blank=True)),
+                AddColumn("workspace", "project", models.TextField(blank=True, default="", db_default="")),
+            ]
+        ),
         migrations.AddIndex(
             "entry",
             models.Index(
@@ -54,11 +66,6 @@ class Migration(migrations.Migration):
             hidden_if=["is_injected", "is_rewound"],
         ),
         Protect("sessions_app_entry", free=("summary_id", "is_rewound")),
-        AddColumn("session", "parent", models.ForeignKey(related_name="subagents", **LINK)),
-        AddColumn("session", "parent_call_id", models.CharField(max_length=512, blank=True, default="", db_default="")),
-        AddColumn("session", "forked_from", models.ForeignKey(related_name="forks", **LINK)),
-        AddColumn("session", "missing_since", models.DateTimeField(null=True, blank=True)),
-        AddColumn("workspace", "project", models.TextField(blank=True, default="", db_default="")),
         migrations.AlterField(
             "workspace", "layout", models.CharField(choices=LAYOUTS, default="hub", max_length=16)
         ),

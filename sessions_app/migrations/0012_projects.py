@@ -1,6 +1,7 @@
 from django.db import migrations, models
 
 from memoryhub.lib.add_column import AddColumn
+from memoryhub.lib.render_once import RenderOnce
 
 
 class Migration(migrations.Migration):
@@ -9,9 +10,13 @@ class Migration(migrations.Migration):
     dependencies = [("sessions_app", "0011_agents_records")]
 
     operations = [
-        AddColumn("workspace", "instructions_path", models.TextField(blank=True, default="", db_default="")),
-        AddColumn("workspace", "write_instructions", models.BooleanField(default=False, db_default=False)),
-        AddColumn("importreport", "project", models.TextField(blank=True, default="", db_default="")),
+        RenderOnce(
+            [
+                AddColumn("workspace", "instructions_path", models.TextField(blank=True, default="", db_default="")),
+                AddColumn("workspace", "write_instructions", models.BooleanField(default=False, db_default=False)),
+                AddColumn("importreport", "project", models.TextField(blank=True, default="", db_default="")),
+            ]
+        ),
         migrations.RemoveConstraint("workspace", "workspace_written_back_fits"),
         migrations.AddConstraint(
             "workspace",

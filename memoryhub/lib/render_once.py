@@ -1,4 +1,4 @@
-"""A migration operation that creates the tables of many models at once."""
+"""A migration operation that runs several others and renders the models once for all of them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from django.db.migrations.operations import CreateModel
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
+from memoryhub.lib.add_column import AddColumn
 
-class CreateTables(Operation):
-    """Run several ``CreateModel`` operations, and render the models of the state once for all of them.
 
-    One after the other, each ``CreateModel`` renders every related model again: two thirds of the time that the
-    first migrations take.
+class RenderOnce(Operation):
+    """Run several ``CreateModel`` or ``AddColumn`` operations, and render the models of the state once for them.
+
+    One after the other, each renders every related model again: two thirds of the time that the first migrations
+    take. ``AddField`` is not possible here: on SQLite, it may need the model as it was before the next operation.
     """
 
     reversible = True
     reduces_to_sql = True
 
-    def __init__(self, operations: Sequence[CreateModel]) -> None:
+    def __init__(self, operations: Sequence[CreateModel | AddColumn]) -> None:
         self.operations = operations
 
     def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
@@ -52,4 +54,4 @@ class CreateTables(Operation):
             operation.database_backwards(app_label, schema_editor, from_state, to_state)
 
     def describe(self) -> str:
-        return f"Create the tables of {', '.join(operation.name for operation in self.operations)}"
+        return "; ".join(operation.describe() for operation in self.operations)
