@@ -5,6 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.demo.building import build_demo
+from memoryhub.jobs.labels import added_label
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.models import Process
 from memoryhub.processes import registered
@@ -25,5 +26,5 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         for row in result["workspaces"]:
-            counts = ", ".join(f"{count:,} {kind}" for kind, count in row["added"].items())
+            counts = added_label(row["added"])
             self.line(f"{row['workspace']}: {counts or 'nothing new'}")

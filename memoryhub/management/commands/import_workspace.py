@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import import_json
+from memoryhub.jobs.labels import added_label
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.problem_groups import problem_lines
 from memoryhub.lib.safe_folder import display_path
@@ -147,7 +148,7 @@ class Command(JsonCommand):
         words = "Would import" if result["dry_run"] else "Imported"
         self.line(f"{words} {result['workspace']} ({program_label(result['layout'], result['version'])})")
         for word in ("added", "updated", "unchanged"):
-            counts = ", ".join(f"{count:,} {kind}" for kind, count in result[word].items())
+            counts = added_label(result[word])
             self.line(f"  {word}: {counts or 'nothing'}")
         for line in problem_lines(result["problems"]):
             self.line(f"  {line}")
