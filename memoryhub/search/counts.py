@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
 
 from django.db import connection
 from django.db.models import Max, Min
 from django.utils.translation import gettext
 
-from memoryhub.lib.search.matching import MAX_COUNTED, SearchTooSlow, TermCount, count_terms, estimate, time_limit
+from memoryhub.lib.search.matching import (
+    MAX_COUNTED,
+    SearchTooSlow,
+    TermCount,
+    count_terms,
+    database_clock,
+    estimate,
+    time_limit,
+)
 from memoryhub.lib.search.query import MAX_TERMS, Query, Term
 from memoryhub.lib.search.tokenizing import STOP_WORDS, is_emoji, word_parts
 from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
@@ -25,10 +32,10 @@ class Clock:
     """The time that a search has left, in milliseconds; at least what a bounded query needs."""
 
     def __init__(self, milliseconds: int) -> None:
-        self._end = monotonic() + milliseconds / 1000
+        self._end = database_clock(connection) + milliseconds / 1000
 
     def left(self, at_most: int) -> int:
-        return max(5, min(at_most, int((self._end - monotonic()) * 1000)))
+        return max(5, min(at_most, int((self._end - database_clock(connection)) * 1000)))
 
 
 @dataclass

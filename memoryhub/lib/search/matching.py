@@ -27,6 +27,7 @@ from memoryhub.lib.search.tokenizing import index_words, is_emoji, is_paired
 CANDIDATES = 150  # rows per table that the database ranks first
 MAX_COMPARED = 5_000  # matching rows from which PostgreSQL selects them
 MAX_COUNTED = 5_000  # rows counted per term; larger counts are estimated
+MAX_WAIT = 8  # times a time limit that a query may take in all, on SQLite
 NOWHERE = "none"  # replaces an empty list of keys, which would match everything
 _WORDS = "{content parts meta}"
 
@@ -178,9 +179,18 @@ def estimate(counted: TermCount, *, total: int, first: int, last: int) -> int:
     return min(total, max(count, math.ceil(count * (last - first + 1) / (high - low + 1))))
 
 
+def database_clock(connection: BaseDatabaseWrapper) -> float:
+    """Return seconds on the clock that ``time_limit`` uses: SQLite runs in this thread, PostgreSQL elsewhere."""
+    return time.thread_time() if connection.vendor == "sqlite" else time.monotonic()
+
+
 @contextmanager
 def time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
-    """Limit the time of the queries in this block, on PostgreSQL of each query. Raises SearchTooSlow."""
+    """Limit the time of the queries in this block, on PostgreSQL of each query. Raises SearchTooSlow.
+
+    SQLite's time is the CPU time of this thread: waiting for other processes doesn't count, up to MAX_WAIT times as
+    long.
+    """
     limit = _sqlite_time_limit if connection.vendor == "sqlite" else _postgres_time_limit
     yield from limit(connection, milliseconds)
 
@@ -209,8 +219,8 @@ def _set_timeout(cursor: CursorWrapper, limit: str) -> None:
 def _sqlite_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
     connection.ensure_connection()
     raw = connection.connection
-    end = time.monotonic() + milliseconds / 1000
-    raw.set_progress_handler(lambda: time.monotonic() > end, 2_000)
+    end, latest = time.thread_time() + milliseconds / 1000, time.monotonic() + MAX_WAIT * milliseconds / 1000
+    raw.set_progress_handler(lambda: time.thread_time() > end or time.monotonic() > latest, 2_000)
     try:
         yield
     except DatabaseError as error:

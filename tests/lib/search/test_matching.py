@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
+from itertools import count
 
 import pytest
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import QueryCanceled
 
+from memoryhub.lib.search import matching
 from memoryhub.lib.search.matching import (
     IndexQuery,
     SearchTooSlow,
@@ -137,6 +139,21 @@ def test_a_slow_search_is_stopped_and_the_next_one_works(workspace):
     say(workspace, "tea")
     with time_limit(connection, 5_000):
         assert len(ids(index_query("tea"))) == 1
+
+
+@only_sqlite
+@pytest.mark.parametrize(("step", "is_stopped"), [(0.001, False), (1, True)])
+def test_waiting_for_other_processes_counts_little(monkeypatch, step, is_stopped):
+    seconds = (number * step for number in count())
+    monkeypatch.setattr(matching.time, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(matching.time, "thread_time", lambda: 0.0)
+
+    def search() -> None:
+        with time_limit(connection, 20), connection.cursor() as cursor:
+            cursor.execute(COUNTING, [10_000])
+
+    with pytest.raises(SearchTooSlow) if is_stopped else nullcontext():
+        search()
 
 
 def test_the_time_limit_is_reset(workspace):
