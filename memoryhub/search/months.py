@@ -14,7 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
-from memoryhub.lib.search.query import Filter, Query, without_filter
+from memoryhub.lib.search.query import Filter, Query
+from memoryhub.lib.search.query_editing import without_filter
 from memoryhub.lib.time_charts import Series, TimeChart, time_chart
 from memoryhub.search.counts import as_searched
 from memoryhub.search.filters import DATES, WINDOW, Scope, filtered_kinds

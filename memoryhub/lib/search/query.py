@@ -22,7 +22,6 @@ from memoryhub.lib.search.query_tokens import (
     Token,
     clean_query,
     is_identifier,
-    quote_value,
     token_core,
     tokenize,
 )
@@ -148,11 +147,11 @@ def _filter_of(token: Token, value: str, now: datetime, zone: tzinfo) -> Filter 
     if token.field in DATE_FIELDS:
         bounds = date_bounds(token.field, value, now, zone)
         return Filter(token.field, (value,), token.is_excluded, *bounds) if bounds else None
-    known = _normalise_value(token.field, value)
+    known = normalise_value(token.field, value)
     return Filter(token.field, (known,), token.is_excluded) if known else None
 
 
-def _normalise_value(field: str, value: str) -> str | None:
+def normalise_value(field: str, value: str) -> str | None:
     """Return a field's value in its normal form, or None if the field has no such value."""
     return fixed_value(field, value) if FIELDS[field].values else value.strip()
 
@@ -173,7 +172,7 @@ def _resolve_token(token: Token, filters: Sequence[Filter], notes: list[str]) ->
     if len(filters) == len(token.values) > 0:
         return [token]
     valid = {value for one in filters for value in one.values}
-    invalid = [value for value in token.values if (_normalise_value(token.field, value) or value) not in valid]
+    invalid = [value for value in token.values if (normalise_value(token.field, value) or value) not in valid]
     notes += [_invalid_value_note(token.field, value) for value in invalid or [""]]
     if not filters:
         return [replace(token, field="", values=())]
@@ -365,34 +364,3 @@ def _describe_filter(one: Filter, zone: tzinfo) -> str:
 def _format_day(moment: datetime, zone: tzinfo) -> str:
     local = moment.astimezone(zone)
     return f"{local:%Y-%m-%d}" if local.time() == time.min else f"{local:%Y-%m-%d %H:%M}"
-
-
-def with_filter(text: str, field: str, value: str) -> str:
-    """Return a query's text with ``field:value`` added, unless it has that filter already.
-
-    The filter is put first, where an unclosed quote or the length limit can't affect it. ``field`` may be an alias.
-    """
-    name, normal = _normalise_field(field, value)
-    tokens = [token for token in tokenize(clean_query(text)) if token.field == name and not token.is_excluded]
-    if not normal or any(_normalise_value(name, known) == normal for token in tokens for known in token.values):
-        return text
-    return f"{name}:{quote_value(normal)} {clean_query(text).strip()}".strip()
-
-
-def without_filter(text: str, field: str, value: str, *, is_excluded: bool = False) -> str:
-    """Return a query's text without ``field:value``, or with ``is_excluded`` without ``-field:value``."""
-    name, normal = _normalise_field(field, value)
-    rest = clean_query(text)
-    for token in reversed(tokenize(rest)):
-        values = [known for known in token.values if _normalise_value(name, known) != normal]
-        if token.field != name or token.is_excluded != is_excluded or len(values) == len(token.values):
-            continue
-        listed = ",".join(map(quote_value, values))
-        kept = f"{'-' if is_excluded else ''}{name}:{listed}" if values else ""
-        rest = " ".join(part for part in (rest[: token.start].rstrip(), kept, rest[token.end :].lstrip()) if part)
-    return rest
-
-
-def _normalise_field(field: str, value: str) -> tuple[str, str | None]:
-    name = ALIASES.get(field.lower(), field)
-    return name, _normalise_value(name, clean_query(value))

@@ -11,7 +11,8 @@ from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.search.query import Filter, Query, with_filter, without_filter
+from memoryhub.lib.search.query import Filter, Query
+from memoryhub.lib.search.query_editing import with_filter, without_filter
 from memoryhub.search import KINDS
 from memoryhub.search.listing import FacetValue
 from memoryhub.search.views.rows import category_words

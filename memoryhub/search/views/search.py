@@ -21,7 +21,8 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
-from memoryhub.lib.search.query import Query, describe, with_filter
+from memoryhub.lib.search.query import Query, describe
+from memoryhub.lib.search.query_editing import with_filter
 from memoryhub.lib.time_charts import ChartLinks
 from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import SearchResults, find

@@ -12,9 +12,8 @@ from memoryhub.lib.search.query import (
     Term,
     describe,
     parse,
-    with_filter,
-    without_filter,
 )
+from memoryhub.lib.search.query_editing import with_filter, without_filter
 from memoryhub.lib.search.query_tokens import MAX_CHARS
 from memoryhub.lib.search.tokenizing import split_words
 from tests.shared import badinput_cases

@@ -1,0 +1,38 @@
+"""Add filters to the text of a query, and remove them."""
+
+from __future__ import annotations
+
+from memoryhub.lib.search.fields import ALIASES
+from memoryhub.lib.search.query import normalise_value
+from memoryhub.lib.search.query_tokens import clean_query, quote_value, tokenize
+
+
+def with_filter(text: str, field: str, value: str) -> str:
+    """Return a query's text with ``field:value`` added, unless it has that filter already.
+
+    The filter is put first, where an unclosed quote or the length limit can't affect it. ``field`` may be an alias.
+    """
+    name, normal = _normalise_field(field, value)
+    tokens = [token for token in tokenize(clean_query(text)) if token.field == name and not token.is_excluded]
+    if not normal or any(normalise_value(name, known) == normal for token in tokens for known in token.values):
+        return text
+    return f"{name}:{quote_value(normal)} {clean_query(text).strip()}".strip()
+
+
+def without_filter(text: str, field: str, value: str, *, is_excluded: bool = False) -> str:
+    """Return a query's text without ``field:value``, or with ``is_excluded`` without ``-field:value``."""
+    name, normal = _normalise_field(field, value)
+    rest = clean_query(text)
+    for token in reversed(tokenize(rest)):
+        values = [known for known in token.values if normalise_value(name, known) != normal]
+        if token.field != name or token.is_excluded != is_excluded or len(values) == len(token.values):
+            continue
+        listed = ",".join(map(quote_value, values))
+        kept = f"{'-' if is_excluded else ''}{name}:{listed}" if values else ""
+        rest = " ".join(part for part in (rest[: token.start].rstrip(), kept, rest[token.end :].lstrip()) if part)
+    return rest
+
+
+def _normalise_field(field: str, value: str) -> tuple[str, str | None]:
+    name = ALIASES.get(field.lower(), field)
+    return name, normalise_value(name, clean_query(value))
