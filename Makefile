@@ -68,6 +68,7 @@ bench: dev
 	$(BIN)python bench/scaling.py
 	$(BIN)python bench/appends.py
 	$(BIN)python bench/search.py
+	$(BIN)python bench/search_ablation.py
 	$(BIN)python bench/interfaces.py
 	$(BIN)python bench/pages.py
 	$(BIN)python bench/origins.py

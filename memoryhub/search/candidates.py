@@ -44,9 +44,9 @@ def _candidates(kind: Kind, rows: Any) -> Iterable[Candidate]:
     names = [*kind.texts, *kind.metas]
     columns = {f"searched_{name}": Substr(name, 1, SCORED_CHARS, output_field=TextField()) for name in names}
     flags = list(kind.hidden_by.values())
-    columns_of_position = ["session_id", "epoch", "position"] if kind.name == "entry" else []
+    entry_columns = ["session_id", "epoch", "position", "role"] if kind.name == "entry" else []
     time = {"searched_at": F(kind.time)} if kind.time else {}
-    for row in rows.annotate(**columns, **time).values("pk", *columns, *time, *flags, *columns_of_position):
+    for row in rows.annotate(**columns, **time).values("pk", *columns, *time, *flags, *entry_columns):
         texts = [row[f"searched_{name}"] for name in kind.texts if not row.get(kind.hidden_by.get(name, ""))]
         if kind.name == "document":
             texts = [prose_of(text) for text in texts]
@@ -55,7 +55,8 @@ def _candidates(kind: Kind, rows: Any) -> Iterable[Candidate]:
             "\n".join(text for text in texts if text and text != "[]"),
             meta="\n".join([*(row[f"searched_{name}"] for name in kind.metas), date_words(row.get("searched_at"))]),
             author=row["searched_name"] if kind.author else "",
-            position=(row["session_id"], row["epoch"], row["position"]) if columns_of_position else None,
+            role=row["role"] if entry_columns else "",
+            position=(row["session_id"], row["epoch"], row["position"]) if entry_columns else None,
             occurred_at=row.get("searched_at"),
         )
 

@@ -27,6 +27,7 @@ from memoryhub.lib.search.matching import (
     time_limit,
 )
 from memoryhub.lib.search.query import Query, Term
+from memoryhub.lib.search.question import PHRASING_WEIGHT, asks_for_assistant, periods
 from memoryhub.lib.search.scoring import ScoredRow, TermWeights, rank
 from memoryhub.lib.search.tokenizing import split_words
 from memoryhub.search import semantic
@@ -152,12 +153,20 @@ def _expansions(workspace: int, query: Query, asked: Sequence[KindQuery]) -> dic
     return added
 
 
+def _weights(query: Query) -> dict[Term, float]:
+    """Return the weights of a query's terms: words that only phrase a question weigh less than others."""
+    terms = query.ranked_terms
+    is_phrased = not all(term.is_phrasing for term in terms)
+    return {term: PHRASING_WEIGHT if is_phrased and term.is_phrasing else 1.0 for term in terms}
+
+
 def _rank(
     asked: KindQuery, query: Query, found: SearchResults, options: RankOptions, now: datetime, clock: Clock
 ) -> list[ScoredRow]:
     """Return the scored rows of one kind, best first."""
     filtered = asked.filtered
-    weights = dict.fromkeys(query.ranked_terms, 1.0)
+    weights = _weights(query)
+    asked_terms = set(weights)
     for near in found.added.values():
         for word, weight in near:
             if words := tuple(split_words(word)):
@@ -170,7 +179,10 @@ def _rank(
         filtered = replace(
             filtered, index_query=replace(filtered.index_query, terms=(*filtered.index_query.terms, *further))
         )
-    terms = [WeightedTerm(term.words, term.is_prefix, weight, asked.counts[term]) for term, weight in weights.items()]
+    terms = [
+        WeightedTerm(term.words, term.is_prefix, weight, asked.counts[term], is_added=term not in asked_terms)
+        for term, weight in weights.items()
+    ]
     if not any(term.frequency for term in terms):
         return []
     candidates = load_candidates(filtered.kind, _best(filtered, asked, found, clock))
@@ -182,6 +194,8 @@ def _rank(
         load=(lambda places: load_neighbours(filtered, places)) if is_entry else None,
         authors={one.author for one in candidates if one.author},
         decay=_decay(options, now),
+        prefers_users=is_entry and not asks_for_assistant(query.text),
+        periods=periods(query.text, now),
     )
     found.weights_by_kind[filtered.kind.name] = ranking.term_weights
     rows = [one for one in ranking.rows if one.coverage] if filtered.kind.name == "document" else ranking.rows

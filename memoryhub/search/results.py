@@ -110,15 +110,18 @@ def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
                 "count": part.count,
                 "rows": part.frequency,
                 "idf": round(part.weight, 4),
+                "weight": round(term.weight, 4),
                 "score": round(part.score, 4),
                 "from_neighbours": round(part.weight * part.from_neighbours, 4),
                 **({"added_for": added[part.text]} if part.text in added else {}),
             }
-            for part in parts
+            for part, term in zip(parts, term_weights.terms, strict=True)
         ],
         "in_a_row": scored.own.bigrams,
-        "author": round(scored.author, 4),
-        "recency": round(scored.recency, 4),
+        "author": round(scored.factors.author, 4),
+        "recency": round(scored.factors.recency, 4),
+        "speaker": round(scored.factors.speaker, 4),
+        "period": round(scored.factors.period, 4),
         "coverage": round(scored.coverage, 4),
         "cosine": round(scored.cosine, 4),
     }

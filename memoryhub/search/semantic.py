@@ -176,7 +176,7 @@ def fused(scored: Sequence[ScoredRow], near: Near) -> list[ScoredRow]:
 
 
 def _without_words(pk: int) -> ScoredRow:
-    return ScoredRow(pk, 0.0, RowShares({}, {}, 0), {}, author=1.0, recency=1.0, coverage=0.0)
+    return ScoredRow(pk, 0.0, RowShares({}, {}, 0), {}, coverage=0.0)
 
 
 def measure_without_words(query: Query) -> TermWeights:

@@ -25,14 +25,16 @@ _CAMEL_CASE = re.compile("(?<=[a-z])[A-Z]")
 class WeightedTerm:
     """A term of a query: one or more folded words in order.
 
-    ``is_prefix``: the last word is a prefix. ``weight``: 1 for words of the query, less for terms that the semantic
-    graph added. ``frequency``: the number of rows in the collection that contain the term.
+    ``is_prefix``: the last word is a prefix. ``weight``: 1, or less for words that only phrase a question and for
+    terms that the semantic graph added (``is_added``). ``frequency``: the number of rows in the collection that
+    contain the term.
     """
 
     words: tuple[str, ...]
     is_prefix: bool = False
     weight: float = 1.0
     frequency: int = 0
+    is_added: bool = False
 
     @property
     def text(self) -> str:

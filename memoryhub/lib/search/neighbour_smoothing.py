@@ -16,7 +16,8 @@ Shares = Mapping[int, float]  # by index of the term
 AFTER = (0.7, 0.4)  # weights of an entry's shares for the next two entries
 BEFORE = (0.5, 0.3)  # and for the previous two: lower, as answers come later
 MAX_CONTRIBUTORS = 100  # only the best entries contribute
-SHORT_CHARS = 400  # longer entries have context of their own; their weight falls with the root of the length
+SHORT_CHARS = 100  # longer entries have context of their own; their weight falls with the root of the length
+SAME_SPEAKER = 0.6  # factor for the next and the previous entry by the same speaker: rarely an answer
 _OFFSETS = [(offset, weight) for offset, weight in enumerate(AFTER, start=1)] + [
     (-offset, weight) for offset, weight in enumerate(BEFORE, start=1)
 ]
@@ -30,21 +31,28 @@ class Contribution(NamedTuple):
     length: int
 
 
-def missing_shares(entries: Mapping[EntryPosition, Contribution]) -> dict[EntryPosition, dict[int, float]]:
+def missing_shares(
+    entries: Mapping[EntryPosition, Contribution], speakers: Mapping[EntryPosition, str] | None = None
+) -> dict[EntryPosition, dict[int, float]]:
     """Return for positions near the best entries the part of each term that neighbours leave missing; 1 is all of it.
 
-    The result includes positions that are not in ``entries``.
+    The result includes positions that are not in ``entries``. ``speakers``: who speaks at each known position.
     """
+    speakers = speakers or {}
     missing: dict[EntryPosition, dict[int, float]] = {}
     best = sorted(entries, key=lambda key: (-entries[key].score, key))[:MAX_CONTRIBUTORS]
     for key in best:
         session, epoch, position = key
         _, shares, length = entries[key]
         factor = min(1.0, math.sqrt(SHORT_CHARS / max(1, length)))
+        speaker = speakers.get(key)
         for offset, weight in _OFFSETS:
-            rest = missing.setdefault((session, epoch, position + offset), {})
+            neighbour = session, epoch, position + offset
+            is_same = abs(offset) == 1 and speaker is not None and speakers.get(neighbour) == speaker
+            part = weight * factor * (SAME_SPEAKER if is_same else 1)
+            rest = missing.setdefault(neighbour, {})
             for number, share in shares.items():
-                rest[number] = rest.get(number, 1.0) * (1 - weight * factor * share)
+                rest[number] = rest.get(number, 1.0) * (1 - part * share)
     return missing
 
 

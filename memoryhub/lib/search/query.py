@@ -25,6 +25,7 @@ from memoryhub.lib.search.query_tokens import (
     token_core,
     tokenize,
 )
+from memoryhub.lib.search.question import PHRASING_WORDS
 from memoryhub.lib.search.tokenizing import STOP_WORDS, fold, is_emoji, is_paired, split_words
 
 MAX_TERMS = 12
@@ -65,6 +66,11 @@ class Term:
     words: tuple[str, ...]
     is_prefix: bool = False
     is_quoted: bool = False
+
+    @property
+    def is_phrasing(self) -> bool:
+        """Whether the term only phrases a question, such as "many" in "how many days ago"."""
+        return self.words[-1] in PHRASING_WORDS and not (len(self.words) > 1 or self.is_prefix or self.is_quoted)
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,8 @@ def parse(text: str, *, now: datetime, match_all: bool = False, prefix: bool = F
     terms, required = _extract_terms(tokens, notes, partial_token)
     if match_all:
         terms, required = (), _unique_groups([*required, *zip(terms, strict=True)])
+    if len(terms) > MAX_TERMS:  # drop the words that say least
+        terms = tuple(sorted(terms, key=lambda term: term.is_phrasing))
     terms, required = _limit_terms(terms, required, notes)
     exclusions = [token for token in tokens if token.is_excluded and not token.field and _has_words(token)]
     excluded = _unique_terms(_whole_term(token) for token in exclusions)

@@ -2,8 +2,8 @@
 
 Each term has a weight in its collection (BM25's idf), each entry a share of it, 0 to 1, which rises with its count
 and falls with the entry's length (BM25's tf part). Neighbours in the session contribute to the shares that an entry
-lacks (see ``neighbour_smoothing``). Adjacent words in the order of the query, an author named in the query and,
-optionally, recency multiply the score.
+lacks (see ``neighbour_smoothing``). Adjacent words in the order of the query, an author or a time named in the query,
+being said by a user and, optionally, recency multiply the score.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from typing import NamedTuple
 
 from memoryhub.lib.search.factors import OFF, Decay, named_authors, recency_factor
 from memoryhub.lib.search.hits import WeightedTerm, find_folded_hits, find_hits, join_adjacent
@@ -24,11 +25,14 @@ from memoryhub.lib.search.neighbour_smoothing import (
     combine_shares,
     missing_shares,
 )
+from memoryhub.lib.search.question import Period, in_periods
 from memoryhub.lib.search.tokenizing import fold
 
-K1, B = 1.2, 0.3  # BM25's saturation of repeated words and normalisation by length
+K1, B = 1.0, 0.3  # BM25's saturation of repeated words and normalisation by length
 BIGRAM = 0.15  # added to the factor for each two adjacent words of the query
 AUTHOR = 1.3  # factor for entries by an author named in the query
+BY_USER = 1.5  # factor for what a user said: answers of an assistant are long and repeat the question
+IN_PERIOD = 1.3  # factor for the time named in the query
 CHUNK = 720  # characters, about 120 words: longer texts are scored by their best chunk
 OTHER_CHUNKS = 0.5  # factor for shares in other chunks than the best
 MAX_CHARS = 10_000  # scored per text
@@ -39,12 +43,13 @@ _NO_SHARES: Shares = {}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A row to score. ``meta``: its author and date as words, searched with the text."""
+    """A row to score. ``meta``: its author and date as words, searched with the text. ``role``: of a message."""
 
     pk: int
     text: str
     meta: str = ""
     author: str = ""
+    role: str = ""
     position: EntryPosition | None = None
     occurred_at: datetime | None = None
 
@@ -80,6 +85,18 @@ class TermWeights:
         return sum([self.weights[number] * share for number, share in shares.items()])
 
 
+class Factors(NamedTuple):
+    """What multiplies a score: the author and the time named in the query, being said by a user, and recency."""
+
+    author: float = 1.0
+    recency: float = 1.0
+    speaker: float = 1.0
+    period: float = 1.0
+
+
+NEUTRAL = Factors()
+
+
 @dataclass(frozen=True)
 class ScoredRow:
     """A row with its score and the factors of it.
@@ -93,9 +110,8 @@ class ScoredRow:
     score: float
     own: RowShares
     shares: Shares
-    author: float
-    recency: float
     coverage: float
+    factors: Factors = NEUTRAL
     cosine: float = 0.0
 
 
@@ -131,12 +147,15 @@ def rank(
     load: Load | None = None,
     authors: Collection[str] = (),
     decay: Decay = OFF,
+    prefers_users: bool = False,
+    periods: Sequence[Period] = (),
 ) -> Ranking:
     """Return candidates, and neighbours that gain a score from them, best first.
 
     ``candidates``: in the database's order, which is kept among equals; neighbours follow, newest key first.
     ``total``: number of rows in the collection. ``load`` returns the visible rows at up to 30 positions.
-    ``authors``: all authors of the collection, to find those named in the query.
+    ``authors``: all authors of the collection, to find those named in the query. ``prefers_users``: raise what users
+    said. ``periods``: the times that the query names.
     """
     counts = count_hits(terms, candidates)
     term_weights = weigh_terms(terms, counts, total)
@@ -146,17 +165,28 @@ def rank(
         for row, own in zip(candidates, own_shares, strict=True)
         if row.position
     }
-    missing = missing_shares(contributions)
+    speakers = _speakers(candidates)
+    missing = missing_shares(contributions, speakers)
     neighbours = load(_largest_gains(missing, contributions, term_weights)) if load and missing else []
+    missing = missing_shares(contributions, speakers | _speakers(neighbours)) if neighbours else missing
     own_shares += [best_chunk(one, term_weights) for one in count_hits(terms, neighbours)]
-    named = named_authors({word for term in terms if term.weight >= 1 for word in term.words}, authors)
+    named = named_authors({word for term in terms if not term.is_added for word in term.words}, authors)
     scored = []
     for order, (row, own) in enumerate(zip([*candidates, *neighbours], own_shares, strict=True)):
-        factors = AUTHOR if row.author in named else 1.0, recency_factor(row.occurred_at, decay)
+        factors = Factors(
+            AUTHOR if row.author in named else 1.0,
+            recency_factor(row.occurred_at, decay),
+            BY_USER if prefers_users and row.role == "user" else 1.0,
+            IN_PERIOD if periods and in_periods(row.occurred_at, periods) else 1.0,
+        )
         row_missing = missing.get(row.position, _NO_SHARES) if row.position else _NO_SHARES
         minimum = _EPSILON * max(0, len(candidates) - order)
         scored.append(score_row(row.pk, own, row_missing, term_weights, factors, minimum=minimum))
     return Ranking(sorted(scored, key=lambda one: (-one.score, -one.pk)), term_weights)
+
+
+def _speakers(rows: Sequence[Candidate]) -> dict[EntryPosition, str]:
+    return {row.position: f"{row.role} {row.author}" for row in rows if row.position and row.role}
 
 
 def count_hits(terms: Sequence[WeightedTerm], rows: Sequence[Candidate]) -> list[HitCounts]:
@@ -178,7 +208,7 @@ def _count_row(terms: Sequence[WeightedTerm], row: Candidate, meta: Mapping[int,
         for start, _ in spans:
             chunk = chunks[start // CHUNK]
             chunk[number] = chunk.get(number, 0) + 1
-    query_spans = [spans for spans, term in zip(hits, terms, strict=True) if term.weight >= 1]
+    query_spans = [spans for spans, term in zip(hits, terms, strict=True) if not term.is_added]
     bigrams = sum([bool(one and other and join_adjacent(one, other, folded)) for one, other in pairwise(query_spans)])
     return HitCounts(tuple(chunks), min(len(folded), CHUNK) + len(row.meta), bigrams)
 
@@ -217,20 +247,20 @@ def score_row(
     own: RowShares,
     missing: Shares,
     term_weights: TermWeights,
-    factors: tuple[float, float],
+    factors: Factors,
     *,
     minimum: float,
 ) -> ScoredRow:
     """Return a row with its score.
 
-    ``missing``: see ``missing_shares``. ``factors``: for author and recency. ``minimum``: added to the score.
+    ``missing``: see ``missing_shares``. ``minimum``: added to the score.
     """
     shares = combine_shares(own.shares, missing)
     score = term_weights.score(shares) * _bigram_factor(own) * math.prod(factors) + minimum
     covered = sum(
         [term_weights.weights[number] * (number in own.shares or share) for number, share in shares.items()]
     )
-    return ScoredRow(pk, score, own, shares, *factors, coverage=covered / (sum(term_weights.weights) or 1.0))
+    return ScoredRow(pk, score, own, shares, covered / (sum(term_weights.weights) or 1.0), factors)
 
 
 def explain(row: ScoredRow, term_weights: TermWeights) -> list[TermScore]:

@@ -121,6 +121,10 @@ def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
         found.append((gettext("words are adjacent, as in the query"), 1 + 0.15 * why["in_a_row"]))
     if not math.isclose(why["author"], 1.0):
         found.append((gettext("the query names its author"), why["author"]))
+    if not math.isclose(why["speaker"], 1.0):
+        found.append((gettext("a user said it"), why["speaker"]))
+    if not math.isclose(why["period"], 1.0):
+        found.append((gettext("it is from the time in the query"), why["period"]))
     if not math.isclose(why["recency"], 1.0):
         found.append((gettext("its age"), why["recency"]))
     return found

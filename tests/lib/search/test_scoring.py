@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from memoryhub.lib.search.factors import Decay, fuse, named_authors, recency_factor
 from memoryhub.lib.search.hits import WeightedTerm, find_hits
-from memoryhub.lib.search.neighbour_smoothing import Contribution, combine_shares, missing_shares
-from memoryhub.lib.search.scoring import CHUNK, Candidate, explain, rank
+from memoryhub.lib.search.neighbour_smoothing import SAME_SPEAKER, Contribution, combine_shares, missing_shares
+from memoryhub.lib.search.question import Period
+from memoryhub.lib.search.scoring import BY_USER, CHUNK, IN_PERIOD, Candidate, explain, rank
 from memoryhub.lib.search.tokenizing import fold
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -132,6 +133,33 @@ def test_long_entries_contribute_less():
     )
 
     assert 1 - long == pytest.approx((1 - brief) / 2)
+
+
+def test_the_next_entry_of_the_same_speaker_gains_less():
+    given = {(1, 0, 4): Contribution(1.0, {0: 0.5}, 100)}
+    same, other = (
+        missing_shares(given, {(1, 0, 4): "Ines", (1, 0, 5): name})[1, 0, 5][0] for name in ("Ines", "Rui")
+    )
+
+    assert 1 - same == pytest.approx((1 - other) * SAME_SPEAKER)
+    assert missing_shares(given, {(1, 0, 4): "Ines", (1, 0, 6): "Ines"})[1, 0, 6] == missing_shares(given)[1, 0, 6]
+
+
+def test_what_users_said_and_the_named_time_score_higher():
+    texts = [
+        Candidate(1, "the harbour", role="assistant", occurred_at=NOW),
+        Candidate(2, "the harbour", role="user"),
+        Candidate(3, "the harbour", role="assistant", occurred_at=NOW - timedelta(days=400)),
+    ]
+    named = [Period(NOW - timedelta(days=1), NOW + timedelta(days=1))]
+    terms = [term("harbour")]
+
+    assert order(terms, texts) == [1, 2, 3]
+    assert order(terms, texts, prefers_users=True) == [2, 1, 3]
+    assert order(terms, texts, periods=named)[0] == 1
+    rows = {row.pk: row for row in rank(terms, texts, 1_000, prefers_users=True, periods=named).rows}
+    assert [rows[pk].factors.speaker for pk in (1, 2, 3)] == [1, BY_USER, 1]
+    assert [rows[pk].factors.period for pk in (1, 2, 3)] == [IN_PERIOD, 1, 1]
 
 
 @given(st.floats(0, 1), st.lists(st.floats(0, 1), max_size=5))
