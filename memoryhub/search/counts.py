@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from django.db import connection
 from django.db.models import Max, Min
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.lib.search.matching import (
     MAX_COUNTED,
@@ -26,6 +26,7 @@ from memoryhub.lib.search.tokenizing import STOP_WORDS, is_emoji, word_parts
 from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
 
 MILLISECONDS = 100  # for counting alone
+INCOMPLETE = gettext_noop("The search took too long: some results may be missing. Add a rarer word or a filter.")
 
 
 class Clock:

@@ -12,11 +12,12 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, Model, Q
 from django.db.models.functions import TruncMonth
+from django.utils.translation import gettext
 
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query import Query
-from memoryhub.search.counts import Clock, as_searched
+from memoryhub.search.counts import INCOMPLETE, Clock, as_searched
 from memoryhub.search.filters import WINDOW, FilteredKind, Scope, filtered_kinds, load
 from memoryhub.search.kinds import KINDS
 
@@ -61,12 +62,18 @@ class FacetValue:
 
 
 def newest(
-    scope: Scope, query: Query, *, kinds: Iterable[str] = (), limit: int, after: Cursor | None = None
+    scope: Scope,
+    query: Query,
+    *,
+    kinds: Iterable[str] = (),
+    limit: int,
+    after: Cursor | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[list[Listed], bool]:
     """Return the newest matches of all kinds in one list, starting after ``after``, and whether there are more.
 
     Rows without a time come last. Only the 10,000 newest rows of each kind are considered; a kind whose query times
-    out is left out.
+    out is left out, and a sentence about that is added to ``notes``.
     """
     clock = Clock(LISTING_MILLISECONDS)
     keys: list[Cursor] = []
@@ -77,7 +84,8 @@ def newest(
             with time_limit(connection, clock.left(LISTING_MILLISECONDS)):
                 keys += _newest_keys(filtered, limit + 1, after)
         except SearchTooSlow:
-            continue
+            if notes is not None and (note := gettext(INCOMPLETE)) not in notes:
+                notes.append(note)
     best = nsmallest(limit + 1, keys, key=_order)
     rows: dict[tuple[str, int], Model] = {}
     for name, filtered in by_kind.items():

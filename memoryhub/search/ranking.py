@@ -32,7 +32,7 @@ from memoryhub.lib.search.scoring import ScoredRow, TermWeights, rank
 from memoryhub.lib.search.tokenizing import split_words
 from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
-from memoryhub.search.counts import Clock, KindQuery, count_rows_by_term, count_words
+from memoryhub.search.counts import INCOMPLETE, Clock, KindQuery, count_rows_by_term, count_words
 from memoryhub.search.filters import FilteredKind, Scope, load
 from memoryhub.search.grouping import best_of_sessions
 from sessions_app.models import Workspace
@@ -131,7 +131,7 @@ def find(
         lists["session"] = [one for one in lists["session"] if one.coverage > ALL_COVERED]
     ordered = _ordered(lists)
     if found.is_partial:
-        found.notes.append(gettext("These words are so common that some rows weren't compared. Add a rarer word."))
+        found.notes.append(gettext(INCOMPLETE))
     found.ranked = len(ordered)
     if options.per_session:
         ordered, found.cut = best_of_sessions(ordered, options.per_session)

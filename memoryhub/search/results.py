@@ -42,9 +42,10 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
     query = parse(question.text, now=now, match_all=question.match_all)
     limit = max(0, min(question.limit, MOST))
     if question.recency == "newest" or not query.ranked_terms:
-        rows, _ = newest(scope, query, kinds=question.kinds, limit=limit)
+        notes = list(query.notes)
+        rows, _ = newest(scope, query, kinds=question.kinds, limit=limit, notes=notes)
         results = [_listed(one, query) for one in rows]
-        return {"query": query.text, "read": describe(query), "notes": list(query.notes), "results": results}
+        return {"query": query.text, "read": describe(query), "notes": notes, "results": results}
     wishes = RankOptions(question.recency, question.decay, question.graph)
     found = find(scope, query, now=now, kinds=question.kinds, options=wishes, limit=limit)
     document: dict[str, Any] = {

@@ -190,13 +190,9 @@ def _best(place: Place, asked: SearchParams, query: Query, cursor: str) -> Resul
     found = find(place.scope, query, now=now, kinds=asked.kinds, options=options, limit=PAGE_ROWS, after=after)
     rows = _with_session_links([shown_hit(hit, found) for hit in found.hits], found, place, asked, query)
     last = found.hits[-1] if found.hits and found.has_more else None
-    notes = [
-        *found.notes,
-        *([gettext("The search took too long: some results may be missing.")] * found.is_partial),
-    ]
     return Results(
         rows,
-        notes,
+        found.notes,
         list(found.added.items()),
         encode_cursor([last.score, last.kind, last.pk, now]) if last else "",
         ended=not found.has_more and found.ranked >= MOST,
@@ -233,10 +229,13 @@ def _best_cursor(cursor: str) -> tuple[tuple[float, str, int], datetime] | None:
 
 
 def _listed(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
-    found, has_more = newest(place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=_newest_cursor(cursor))
+    notes: list[str] = []
+    after = _newest_cursor(cursor)
+    found, has_more = newest(place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=after, notes=notes)
     terms = [WeightedTerm(term.words, term.is_prefix) for term in query.ranked_terms]
     rows = [shown_listed(one, terms) for one in found]
-    return Results(rows, next_cursor=encode_cursor(found[-1].key) if found and has_more else "", is_listed=True)
+    next_cursor = encode_cursor(found[-1].key) if found and has_more else ""
+    return Results(rows, notes, next_cursor=next_cursor, is_listed=True)
 
 
 def _newest_cursor(cursor: str) -> Cursor | None:
