@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from knowledge_app.models import MemoryDocument
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
-from memoryhub.lib.search.query import parse
+from memoryhub.lib.search.query import Query, parse
 from memoryhub.lib.search.tokenizing import fold
 from memoryhub.search.filters import Scope
 from memoryhub.search.ranking import RankOptions, SearchResults, find
@@ -28,12 +28,13 @@ PLAIN = RankOptions(graph=False, dense=False)
 
 @dataclass(frozen=True)
 class PaletteMatches:
-    """Matches for a text, each list best first."""
+    """Matches for a text, each list best first. ``conversations``: sessions by what was said in them."""
 
     workspaces: list[Workspace] = field(default_factory=list)
     sessions: list[Session] = field(default_factory=list)
     documents: list[MemoryDocument] = field(default_factory=list)
     found: SearchResults | None = None
+    conversations: list[Session] = field(default_factory=list)
 
 
 def palette_matches(
@@ -42,20 +43,29 @@ def palette_matches(
     """Return the matches for a text, at most five of each kind; none for less than two letters.
 
     ``visible``: the workspaces that the person may see; ``scope``: those whose rows are searched. Six queries and
-    those of one search; a lookup that takes too long returns nothing.
+    those of two searches; a lookup that takes too long returns nothing.
     """
     if len(text.strip()) < MIN_CHARS:
         return PaletteMatches()
     named = Q(name__icontains=text.strip()) | Q(slug__istartswith=text.strip())
     query = parse(text, now=now, prefix=True, zone=zone)
+    sessions = _within_time_limit(_sessions(scope, text.strip()))
     return PaletteMatches(
         _within_time_limit(visible.filter(named).order_by("name", "pk")),
-        _within_time_limit(_sessions(scope, text.strip())),
+        sessions,
         _within_time_limit(
             _in(scope, MemoryDocument.objects.filter(name__icontains=text.strip())).order_by("name", "pk")
         ),
         find(scope, query, now=now, kinds=("memory", "knowledge"), options=PLAIN, limit=MAX_OF_A_KIND),
+        _conversations(scope, query, sessions, now=now) if len(sessions) < MAX_OF_A_KIND else [],
     )
+
+
+def _conversations(scope: Scope, query: Query, named: Sequence[Session], *, now: datetime) -> list[Session]:
+    """Return further sessions, by what was said in them."""
+    found = find(scope, query, now=now, kinds=("session",), options=PLAIN, limit=MAX_OF_A_KIND)
+    rows = [hit.row for hit in found.hits if isinstance(hit.row, Session) and hit.row not in named]
+    return rows[: MAX_OF_A_KIND - len(named)]
 
 
 def _sessions(scope: Scope, text: str) -> QuerySet[Session]:

@@ -64,6 +64,7 @@ class CountedQuery:
 def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) -> CountedQuery:
     """Count the rows of each kind by term, after splitting terms that no row contains."""
     filtered_list = [filtered for filtered in filtered_kinds(scope, query, kinds) if filtered.has_words]
+    filtered_list += [filtered.entries for filtered in filtered_list if filtered.entries]
     asked = count_rows_by_term(filtered_list, query.ranked_terms, clock)
     unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
     if not unknown or not asked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import connection
@@ -45,13 +45,15 @@ class Scope:
 class FilteredKind:
     """The rows of one kind that pass a query's filters, and the index query for its words.
 
-    ``is_narrowed``: the filters exclude rows that the index's scope includes.
+    ``is_narrowed``: the filters exclude rows that the index's scope includes. ``entries``: of sessions, the messages
+    by which they match too, unless messages are searched themselves.
     """
 
     kind: Kind
     rows: QuerySet[Any]
     index_query: IndexQuery
     is_narrowed: bool
+    entries: FilteredKind | None = None
 
     @property
     def only(self) -> Sql | None:
@@ -71,7 +73,10 @@ class FilteredKind:
         if not self.has_words:
             return self._without_excluded(window)
         limit = None if self.is_narrowed else window
-        return self.rows.filter(pk__in=RawSQL(*ids_sql(connection, self.index_query, limit=limit)))
+        condition = Q(pk__in=RawSQL(*ids_sql(connection, self.index_query, limit=limit)))
+        if self.entries is not None:
+            condition |= Q(pk__in=self.entries.matches(window=WINDOW).order_by().values("session"))
+        return self.rows.filter(condition)
 
     def _without_excluded(self, window: int | None) -> QuerySet[Any]:
         """Return the newest ``window`` rows that contain no excluded word."""
@@ -126,7 +131,19 @@ def filtered_kinds(scope: Scope, query: Query, names: Iterable[str] = ()) -> lis
     asked = [one for one in query.filters if one.field == "kind"]
     chosen = [name for name in KINDS if _may_be(name, asked) and (not names or name in set(names))]
     found = (filter_kind(KINDS[name], scope, query) for name in chosen)
-    return [filtered for filtered in found if filtered is not None]
+    return [
+        filtered if "entry" in chosen else _with_entries(filtered, scope, query)
+        for filtered in found
+        if filtered is not None
+    ]
+
+
+def _with_entries(filtered: FilteredKind, scope: Scope, query: Query) -> FilteredKind:
+    """Let sessions match by their messages too."""
+    if filtered.kind.name != "session" or not filtered.has_words:
+        return filtered
+    of_sessions = tuple(one for one in query.filters if one.field in ("session", "channel"))
+    return replace(filtered, entries=filter_kind(KINDS["entry"], scope, replace(query, filters=of_sessions)))
 
 
 def _may_be(name: str, asked: list[Filter]) -> bool:

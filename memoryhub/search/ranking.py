@@ -32,10 +32,11 @@ from memoryhub.lib.search.scoring import ScoredRow, TermWeights, rank
 from memoryhub.lib.search.tokenizing import split_words
 from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
+from memoryhub.search.conversations import near_sessions, rank_conversations
 from memoryhub.search.counts import INCOMPLETE, Clock, KindQuery, count_rows_by_term, count_words
 from memoryhub.search.filters import FilteredKind, Scope, load
 from memoryhub.search.grouping import best_of_sessions
-from sessions_app.models import Workspace
+from sessions_app.models import Entry, Workspace
 
 LIMIT = 20
 MOST = 200  # ranked results; listing newest first has no limit
@@ -84,6 +85,7 @@ class SearchResults:
 
     ``added``: for each query word, the expansions with their weights. ``notes``: sentences for the user. ``ranked``:
     how many results were ranked. ``cut``: the sessions of which messages were left out, by their last listed one.
+    ``messages``: the best message of sessions that were searched by what was said in them.
     """
 
     hits: list[Hit]
@@ -92,6 +94,7 @@ class SearchResults:
     notes: list[str] = field(default_factory=list)
     ranked: int = 0
     cut: dict[int, int] = field(default_factory=dict)
+    messages: dict[int, Entry] = field(default_factory=dict)
     has_more: bool = False
     is_partial: bool = False
 
@@ -125,9 +128,11 @@ def find(
         scored = _rank(one, query, found, options, now, clock)
         if scored:
             lists[one.filtered.kind.name] = scored
+    conversations = next((one for one in filtered_list if one.entries is not None), None)
+    best_messages = _rank_conversations(conversations, lists, found) if conversations else {}
     if question:
         _add_semantic_matches(lists, question, filtered_list, query, found, _decay(options, now))
-    if len(lists) > 1 and "session" in lists:  # a session itself, only if its own text has all the words
+    if len(lists) > 1 and "session" in lists and not conversations:  # only if its own text has all the words
         lists["session"] = [one for one in lists["session"] if one.coverage > ALL_COVERED]
     ordered = _ordered(lists)
     if found.is_partial:
@@ -137,8 +142,29 @@ def find(
         ordered, found.cut = best_of_sessions(ordered, options.per_session)
     left = [item for item in ordered if after is None or (-item[1], item[0], -item[2].pk) > after]
     found.hits = _loaded(left[:limit], {one.filtered.kind.name: one.filtered for one in asked})
+    found.messages = _messages(best_messages, found.hits)
     found.has_more = len(left) > limit
     return found
+
+
+def _rank_conversations(
+    filtered: FilteredKind, lists: dict[str, list[ScoredRow]], found: SearchResults
+) -> dict[int, int]:
+    """Replace the ranked messages by their sessions; return the key of each session's best message."""
+    entries = lists.pop("entry", [])
+    if not entries:
+        return {}
+    term_weights = found.weights_by_kind["session"] = found.weights_by_kind.pop("entry")
+    ranked = rank_conversations(filtered, entries, lists.get("session", []), term_weights)
+    lists["session"] = ranked.rows
+    return ranked.messages
+
+
+def _messages(by_session: Mapping[int, int], hits: Sequence[Hit]) -> dict[int, Entry]:
+    """Return the best messages of the sessions among the hits, by session."""
+    keys = {hit.pk: by_session[hit.pk] for hit in hits if hit.kind == "session" and hit.pk in by_session}
+    rows = Entry.objects.in_bulk(list(keys.values())) if keys else {}
+    return {session: rows[key] for session, key in keys.items() if key in rows}
 
 
 def _expansions(workspace: int, query: Query, asked: Sequence[KindQuery]) -> dict[str, list[tuple[str, float]]]:
@@ -213,7 +239,11 @@ def _add_semantic_matches(
     """Merge semantic matches into the lists of word matches."""
     near = semantic.nearest(question, filtered_list, decay)
     found.notes += [near.note] if near.note else []
-    for kind, rows in near.by_kind.items():
+    by_kind = dict(near.by_kind)
+    conversations = next((one for one in filtered_list if one.entries is not None), None)
+    if conversations and "entry" in by_kind:
+        by_kind["session"] = near_sessions(conversations, by_kind.pop("entry"), by_kind.get("session", []))
+    for kind, rows in by_kind.items():
         lists[kind] = semantic.fused(lists.get(kind, []), rows)[:MOST]
         found.weights_by_kind.setdefault(kind, semantic.measure_without_words(query))
 

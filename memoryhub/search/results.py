@@ -65,6 +65,8 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
 def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:
     terms = found.weights_by_kind[hit.kind].terms
     result = _document(hit.kind, hit.row, terms, score=round(hit.score, 6))
+    if hit.kind == "session" and (message := found.messages.get(hit.pk)):
+        result |= {"snippet": passage(text_of("entry", message), terms).text, "message_id": message.pk}
     if explain:
         result["explanation"] = explanation(hit, found)
     return result

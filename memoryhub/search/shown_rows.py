@@ -21,10 +21,12 @@ TABLES = {  # table names in the access log, by kind
 
 
 def seen_results(results: Sequence[dict[str, Any]]) -> list[Seen]:
-    """Return search results as access log rows."""
+    """Return search results as access log rows, with the messages quoted for sessions (``message_id``)."""
     by_kind: defaultdict[str, list[int]] = defaultdict(list)
     for one in results:
         by_kind[one["kind"]].append(one["id"])
+        if one.get("message_id"):
+            by_kind["entry"].append(one["message_id"])
     seen = seen_entries(Entry.objects.filter(pk__in=by_kind.pop("entry", [])))
     revisions = MemoryRevision.objects.filter(pk__in=by_kind.pop("document", []))
     seen += [seen_revision(document, number) for document, number in revisions.values_list("document", "number")]

@@ -55,11 +55,12 @@ def _groups(
 ) -> list[tuple[str, list[Row]]]:
     """Return at most twelve rows by group, in a fixed order."""
     workspaces = [Row(one.name, "folder", reverse("workspace", args=[one.slug])) for one in found.workspaces]
+    sessions = [*found.sessions, *found.conversations]
     groups = [
         (_("Pages"), [row for row in pages(request, workspace) if matches_label(row.label, text)]),
         (_("Commands"), [row for row in commands(request, workspace, here) if matches_label(row.label, text)]),
         (_("Workspaces"), workspaces),
-        (_("Sessions"), [_row("sessions:detail", one, str(one), "sessions") for one in found.sessions]),
+        (_("Sessions"), [_row("sessions:detail", one, str(one), "sessions") for one in sessions]),
         (_("Documents"), [_row("documents:document", one, one.name, "memory") for one in found.documents]),
         (_("Memory"), _hits(found.found, "memory")),
         (_("Knowledge"), _hits(found.found, "knowledge")),

@@ -21,7 +21,8 @@ def log_search_results(request: HttpRequest, place: Place, context: Mapping[str,
     """Log the rows on a page of results, including Grip's lines."""
     shown: dict[Workspace, list[dict[str, Any]]] = {}
     for row in context["results"].rows if "results" in context else []:
-        shown.setdefault(row.workspace, []).append({"kind": row.kind.name, "id": row.pk})
+        seen = {"kind": row.kind.name, "id": row.pk, "message_id": row.message_pk}
+        shown.setdefault(row.workspace, []).append(seen)
     if place.workspace and "grip_hits" in context:
         shown[place.workspace] = _of_grip(context["grip_hits"])
     for workspace, rows in shown.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -50,6 +50,7 @@ CATEGORIES: dict[str, Promise | str] = {
 class ResultRow:
     """One result. ``badges``: (text, tone). ``why``: the explanation of its score, if it has one.
 
+    ``message_pk``, ``speaker`` and ``message_url``: of a session, the message that the passage quotes.
     ``session_url``: the search in the message's session, if only its best are listed; ``session_count``: its matches.
     """
 
@@ -68,6 +69,9 @@ class ResultRow:
     why: dict[str, Any] | None = None
     session_url: str = ""
     session_count: int = 0
+    message_pk: int = 0
+    speaker: str = ""
+    message_url: str = ""
 
     @property
     def key(self) -> str:
@@ -78,6 +82,11 @@ class ResultRow:
     def pieces(self) -> list[tuple[str, bool]]:
         """Return the passage as (text, is_hit) pieces, with invisible characters shown."""
         return visible(self.passage.pieces)
+
+    @property
+    def scored_kind(self) -> Kind:
+        """Return the kind whose rows were counted for the score."""
+        return KINDS["entry"] if self.message_pk else self.kind
 
     @property
     def is_entry(self) -> bool:
@@ -100,7 +109,14 @@ def shown_hit(hit: Hit, found: SearchResults) -> ResultRow:
     why = explanation(hit, found)
     why |= {"score": hit.score, "is_merged": len(found.weights_by_kind) > 1, "near": _near(hit)}
     why["factors"] = _factors(why)
-    return _shown(hit.kind, hit.row, term_weights.terms, why)
+    row = _shown(hit.kind, hit.row, term_weights.terms, why)
+    message = found.messages.get(hit.pk) if hit.kind == "session" else None
+    if message is None:
+        return row
+    why["near"] = "meaning" if why["near"] == "meaning" else ""
+    quoted = passage(searched_text("entry", message), term_weights.terms, length=PASSAGE_CHARS)
+    speaker, url = PLACES["entry"](message, row.workspace.slug)
+    return replace(row, passage=quoted, message_pk=message.pk, speaker=speaker, message_url=url)
 
 
 def shown_listed(one: Listed, terms: Sequence[WeightedTerm]) -> ResultRow:
