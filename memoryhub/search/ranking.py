@@ -85,7 +85,8 @@ class SearchResults:
 
     ``added``: for each query word, the expansions with their weights. ``notes``: sentences for the user. ``ranked``:
     how many results were ranked. ``cut``: the sessions of which messages were left out, by their last listed one.
-    ``messages``: the best message of sessions that were searched by what was said in them.
+    ``messages``: the best message of sessions that were searched by what was said in them. ``semantic_weight``: of
+    semantic matches beside matches of words.
     """
 
     hits: list[Hit]
@@ -95,6 +96,7 @@ class SearchResults:
     ranked: int = 0
     cut: dict[int, int] = field(default_factory=dict)
     messages: dict[int, Entry] = field(default_factory=dict)
+    semantic_weight: float = 0.0
     has_more: bool = False
     is_partial: bool = False
 
@@ -243,8 +245,9 @@ def _add_semantic_matches(
     conversations = next((one for one in filtered_list if one.entries is not None), None)
     if conversations and "entry" in by_kind:
         by_kind["session"] = near_sessions(conversations, by_kind.pop("entry"), by_kind.get("session", []))
+    found.semantic_weight = near.weight
     for kind, rows in by_kind.items():
-        lists[kind] = semantic.fused(lists.get(kind, []), rows)[:MOST]
+        lists[kind] = semantic.fused(lists.get(kind, []), rows, near.weight)[:MOST]
         found.weights_by_kind.setdefault(kind, semantic.measure_without_words(query))
 
 

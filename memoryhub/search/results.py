@@ -101,7 +101,8 @@ def row_document(kind: str, row: Any) -> dict[str, Any]:
 def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
     """Return every factor of a score as JSON: terms with their IDF, neighbours, author, recency, graph expansions.
 
-    ``cosine``: the similarity of embeddings; 0 where they weren't compared.
+    ``cosine``: the similarity of embeddings; 0 where they weren't compared. ``semantic_weight``: of semantic matches
+    beside matches of words, 0 to 1.
     """
     scored, term_weights = hit.scored, found.weights_by_kind[hit.kind]
     added = {near: word for word, pairs in found.added.items() for near, _ in pairs}
@@ -127,6 +128,7 @@ def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
         "period": round(scored.factors.period, 4),
         "coverage": round(scored.coverage, 4),
         "cosine": round(scored.cosine, 4),
+        "semantic_weight": round(found.semantic_weight, 4),
     }
 
 

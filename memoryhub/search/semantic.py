@@ -28,6 +28,7 @@ from memoryhub.lib.search.query_tokens import tokenize
 from memoryhub.lib.search.scoring import RowShares, ScoredRow, TermWeights
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.search import query_embedding
+from memoryhub.search.embedding_check import known_weight, semantic_weight
 from memoryhub.search.filters import FilteredKind, Scope
 from memoryhub.search.vector_cache import Matrix, Version, matrices_of, versions_of
 from sessions_app.models import Workspace
@@ -43,6 +44,9 @@ NONE_YET = gettext_noop("No embeddings yet: only words were compared.")
 UNANSWERED = gettext_noop("The embedding provider didn't answer in time: only words were compared.")
 UNFIT = gettext_noop("The stored embeddings are from another model: only words are compared until they are rebuilt.")
 SPENT = gettext_noop("Today's token budget is used up: only words were compared.")
+DISAGREES = gettext_noop(
+    "The embeddings don't agree with the words of this workspace's rows: only words were compared."
+)
 SLOW = gettext_noop("Some embeddings couldn't be compared in time; the next search continues.")
 Near = list[tuple[int, float]]  # (key, cosine), nearest first
 
@@ -60,10 +64,11 @@ class Question:
 
 @dataclass(frozen=True)
 class SemanticMatches:
-    """Semantic matches by kind, and a note for the user."""
+    """Semantic matches by kind, their weight beside matches of words (0 to 1), and a note for the user."""
 
     by_kind: dict[str, Near] = field(default_factory=dict)
     note: str = ""
+    weight: float = 0.0
 
 
 def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
@@ -82,9 +87,15 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
     versions = versions_of(workspace.pk)
     if not versions:
         return Question(workspace.pk, settings, note=gettext(NONE_YET))
+    if known_weight(workspace.pk, _model(settings), versions) == 0:
+        return Question(workspace.pk, settings, note=gettext(DISAGREES))
     if budget_left(workspace, now) == 0:
         return Question(workspace.pk, settings, note=gettext(SPENT))
     return Question(workspace.pk, settings, query_embedding.request(settings, text), versions)
+
+
+def _model(settings: EmbeddingSettings) -> str:
+    return f"{settings.provider}/{settings.model}"
 
 
 def plain_words(query: Query) -> str:
@@ -118,13 +129,17 @@ def _compared(
     matrices = matrices_of(question.workspace_id, fingerprint, dict(question.versions), until=until)
     if not any(matrix.keys for matrix in matrices.values()):
         return SemanticMatches(note=gettext(UNFIT))
+    weight = semantic_weight(question.workspace_id, _model(question.settings), question.versions, matrices)
+    if not weight:
+        return SemanticMatches(note=gettext(DISAGREES))
     found: dict[str, Near] = {}
     for filtered in filtered_list:
         matrix = matrices.get(filtered.kind.name)
         near = _still_matching(filtered, matrix, _near(matrix, asked), decay) if matrix else []
         if near:
             found[filtered.kind.name] = near
-    return SemanticMatches(found, "" if all(matrix.is_whole for matrix in matrices.values()) else gettext(SLOW))
+    note = "" if all(matrix.is_whole for matrix in matrices.values()) else gettext(SLOW)
+    return SemanticMatches(found, note, weight)
 
 
 def _near(matrix: Matrix, asked: Rows) -> list[tuple[int, float]]:
@@ -158,16 +173,17 @@ def _texts(filtered: FilteredKind, rows: Any, pks: Sequence[int]) -> Iterable[tu
     return texts
 
 
-def fused(scored: Sequence[ScoredRow], near: Near) -> list[ScoredRow]:
+def fused(scored: Sequence[ScoredRow], near: Near, weight: float) -> list[ScoredRow]:
     """Return what words found and what is near in meaning as one list, by reciprocal rank fusion.
 
-    A place gives ``1 / (60 + place)`` in either list. Rows that only meaning found hold nothing of the words.
+    A place gives ``1 / (60 + place)`` in the list of words, and ``weight`` times that in the other. Rows that only
+    meaning found hold nothing of the words.
     """
     known = {one.pk: one for one in scored}
     cosines = dict(near)
     scores = {one.pk: 1 / (RRF_K + place) for place, one in enumerate(scored, start=1)}
     for place, (pk, _) in enumerate(near, start=1):
-        scores[pk] = scores.get(pk, 0.0) + 1 / (RRF_K + place)
+        scores[pk] = scores.get(pk, 0.0) + weight / (RRF_K + place)
     rows = [
         replace(known.get(pk) or _without_words(pk), score=score, cosine=cosines.get(pk, 0.0))
         for pk, score in scores.items()
