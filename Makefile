@@ -69,6 +69,7 @@ bench: dev
 	$(BIN)python bench/appends.py
 	$(BIN)python bench/search.py
 	$(BIN)python bench/search_ablation.py
+	$(BIN)python bench/search_kinds.py
 	$(BIN)python bench/interfaces.py
 	$(BIN)python bench/pages.py
 	$(BIN)python bench/origins.py
