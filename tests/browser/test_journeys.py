@@ -173,7 +173,7 @@ def test_an_open_session_shows_new_entries(page: Page):
 
     talk(session, 1, first=2)
 
-    expect(page.locator("#live-offers")).to_contain_text("new turns: show", timeout=10_000)
+    expect(page.locator("#live-offers")).to_contain_text("new turns: show")
     expect(page.locator("text=request 2").first).to_be_attached()
 
 

@@ -299,7 +299,7 @@ def test_an_agent_is_connected(page: Page, live_server, hand):
     with MemoryHub(live_server.url, page.locator("#token").inner_text()) as agent:
         agent.append("cli:main", [{"role": "user", "content": "Hello"}])
 
-    expect(page.locator("main")).to_contain_text("First call arrived", timeout=10_000)
+    expect(page.locator("main")).to_contain_text("First call arrived")
     does.look("arrived")
     assert Entry.objects.get().content == "Hello"
 
@@ -329,7 +329,7 @@ def test_a_backup_is_restored(chromium: Browser, real_hub: RealHub, hand):
     page.goto("/backups/")
     does.look("none")
     does.button("Back up now")
-    expect(page.locator("main tbody tr")).to_have_count(1, timeout=30_000)
+    expect(page.locator("main tbody tr")).to_have_count(1)
     does.look("made")
     name = page.locator("main tbody .mono").first.inner_text()
     page.goto("/w/atlas/settings/")
