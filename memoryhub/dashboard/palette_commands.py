@@ -26,7 +26,7 @@ HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("Password"), "password", "key", False),
     (gettext_lazy("Sign-ins"), "sign-ins", "key", False),
     (gettext_lazy("People"), "people", "user", True),
-    (gettext_lazy("Data about a person"), "person-data", "forget", True),
+    (gettext_lazy("Data about a person: find, export, forget"), "person-data", "forget", True),
     (gettext_lazy("Backups"), "backups", "download", True),
     (gettext_lazy("Hub activity"), "hub-activity", "clock", True),
     (gettext_lazy("Hub settings"), "hub-settings", "settings", True),
@@ -37,7 +37,7 @@ ADMINISTRATION = [  # label, url name; if it is on
 ]
 HUB_COMMANDS = [  # label, url name, icon, whether it posts at once; superusers only
     (gettext_lazy("Import a folder or file"), "import", "imports", False),
-    (gettext_lazy("Make a workspace"), "new-workspace", "plus", False),
+    (gettext_lazy("Create a workspace"), "new-workspace", "plus", False),
     (gettext_lazy("Make a backup"), "make-backup", "download", True),
     (gettext_lazy("Invite a person"), "invite", "user", False),
 ]
@@ -47,11 +47,11 @@ COMMANDS = [  # label, url name, icon, role, whether it posts at once
     (gettext_lazy("Add an observation"), "knowledge:new-observation", "plus", EDITOR, False),
     (gettext_lazy("Add a key-value"), "knowledge:new-key-value", "plus", EDITOR, False),
     (gettext_lazy("Consolidate due sessions"), "consolidate-due", "fold", EDITOR, True),
-    (gettext_lazy("Scan for what should be tidied"), "scan-hygiene", "hygiene", EDITOR, True),
+    (gettext_lazy("Scan memory for problems"), "scan-hygiene", "hygiene", EDITOR, True),
     (gettext_lazy("Export this workspace"), "export-workspace", "download", VIEWER, False),
     (gettext_lazy("Import again"), "import-again", "imports", OPERATOR, True),
     (gettext_lazy("Sync now"), "sync-now", "restart", OPERATOR, True),
-    (gettext_lazy("Make a token for an agent"), "new-token", "key", OPERATOR, False),
+    (gettext_lazy("Create a token for an agent"), "new-token", "key", OPERATOR, False),
     (gettext_lazy("Invite a person to this workspace"), "workspace-invite", "user", OPERATOR, False),
     (gettext_lazy("Recall what is relevant"), "recall", "search", VIEWER, False),
 ]

@@ -67,8 +67,12 @@ def _message(change: HeldChange, accepted: int, total: int, waiting: int) -> str
         return _accepted(change)
     if not accepted and not waiting:
         return gettext("Change rejected. The document is unchanged.")
-    text = gettext("%(accepted)s of %(total)s changes accepted into %(name)s.")
-    text = text % {"accepted": accepted, "total": total, "name": change.document.name}
+    if accepted:
+        text = gettext("%(accepted)s of %(total)s changes accepted into %(name)s.")
+        text = text % {"accepted": accepted, "total": total, "name": change.document.name}
+    else:
+        rejected = total - waiting
+        text = ngettext("%(count)s change rejected.", "%(count)s changes rejected.", rejected) % {"count": rejected}
     if not waiting:
         return text
     left = ngettext("%(count)s part still waits.", "%(count)s parts still wait.", waiting) % {"count": waiting}

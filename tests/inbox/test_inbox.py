@@ -191,11 +191,12 @@ def test_undecided_parts_keep_waiting(workspace, editor):
 def test_rejecting_some_parts_leaves_the_others(workspace, editor):
     change = propose(workspace, TEXT.replace("tea at four", "tea at 4") + f"- {ORDER}\n")
 
-    decide(editor, f"change-{change.pk}", "parts", decisions="1", **{"decision-1": "reject"})
+    answer = decide(editor, f"change-{change.pk}", "parts", decisions="1", **{"decision-1": "reject"})
 
     change.refresh_from_db()
     rest = HeldChange.objects.get(status="pending")
     assert (change.status, head(), rest.proposed) == ("rejected", TEXT, TEXT.replace("tea at four", "tea at 4"))
+    assert "1 change rejected. 1 part still waits." in answer.content.decode()
 
 
 def test_only_changes_without_a_finding_are_accepted_together(workspace, editor, viewer_client):
