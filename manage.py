@@ -111,6 +111,10 @@ def main() -> int:
 def run_django() -> int:
     gc.set_threshold(50_000)  # a start creates a million objects, and hardly any garbage
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+    if sys.argv[1:2] == ["mcp_server"]:
+        from memoryhub.mcp.handshake import answer_early
+
+        answer_early(sys.argv[2:], has_token=bool(os.environ.get("MEMORYHUB_TOKEN")))
     from django.core.exceptions import ImproperlyConfigured
 
     from memoryhub.management.command_line import execute

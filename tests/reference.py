@@ -13,6 +13,8 @@ from pathlib import Path
 from django.core.management import get_commands, load_command_class
 from django.urls import URLResolver, get_resolver
 
+from memoryhub.mcp.handshake import ANSWERS
+from tests.mcp.early_answers import recorded
 from tests.whole_site.roles import CALLS, PAGES, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,3 +131,4 @@ def write() -> None:
     PLACE.mkdir(exist_ok=True)
     for name, text in pages().items():
         (PLACE / name).write_text(text, encoding="utf-8")
+    ANSWERS.write_text(recorded(), encoding="utf-8")

@@ -7,12 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate, spend_call
+from memoryhub.mcp import handshake
 from memoryhub.mcp.server import build_server
 
 
@@ -41,7 +43,11 @@ class Command(BaseCommand):
                 f"The hub's database can't be used ({first_line}). Run `serve` once, or set MEMORYHUB_HOME and "
                 "DATABASE_URL to the hub's values."
             ) from problem
-        build_server(find_caller).run("stdio")
+        server = build_server(find_caller)
+        if handshake.wire:
+            anyio.run(server.serve_wire, handshake.wire)
+        else:
+            server.run("stdio")
 
 
 def _token(file: str | None) -> str:

@@ -1,0 +1,126 @@
+"""Answer a client's first requests on standard input while Django and the SDK are imported, which takes seconds.
+
+Clients give up on servers that answer late, or start without their tools. The answers depend neither on the token nor
+on the data; ``make reference`` records them from the SDK in early_answers.json. The list of resources is empty until
+the SDK serves, which is then announced as a change. This module imports only the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+ANSWERS = Path(__file__).with_name("early_answers.json")
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # those with an initialize request
+LISTED_LATER: dict[str, dict[str, Any]] = {"resources/list": {"resources": []}}
+CHANGED = '{"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}\n'
+CHUNK = 65_536
+
+
+class Wire:
+    """Standard input and output as a file for the SDK, with early answers until the SDK serves.
+
+    The SDK gets the initialize request too, so that its state is right; its answer, the same one, is left out.
+    """
+
+    def __init__(self, reader: int, writer: int, answers: dict[str, dict[str, Any]]) -> None:
+        self.reader, self.writer, self.answers = reader, writer, answers | LISTED_LATER
+        self.is_serving = False
+        self._initialized: int | str | None = None  # id of the request, until the SDK has answered it
+        self._lists_later = False
+        self._lines: SimpleQueue[str] = SimpleQueue()
+        self._writing = threading.Lock()
+
+    def read(self) -> None:
+        """Read lines until the end. Early requests are answered, all others are kept for ``readline``."""
+        buffer, searched = bytearray(), 0
+        while chunk := os.read(self.reader, CHUNK):
+            buffer += chunk
+            while (end := buffer.find(b"\n", searched)) >= 0:
+                self.receive(buffer[: end + 1].decode("utf-8", "replace"))
+                del buffer[: end + 1]
+                searched = 0
+            searched = len(buffer)
+        self._lines.put(buffer.decode("utf-8", "replace"))
+        self._lines.put("")
+
+    def receive(self, line: str) -> None:
+        answer = None if self.is_serving else self._early_answer(line)
+        if answer:
+            self._send(json.dumps(answer) + "\n")
+        if answer is None or "serverInfo" in answer["result"]:
+            self._lines.put(line)
+
+    def readline(self) -> str:
+        return self._lines.get()
+
+    def write(self, text: str) -> int:
+        if self._initialized is not None and json.loads(text).get("id") == self._initialized:
+            self._initialized = None
+            if self._lists_later:
+                self._send(CHANGED)
+        else:
+            self._send(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is buffered."""
+
+    def _send(self, text: str) -> None:
+        rest = text.encode()
+        with self._writing:
+            while rest:
+                rest = rest[os.write(self.writer, rest) :]
+
+    def _early_answer(self, line: str) -> dict[str, Any] | None:
+        try:
+            request = json.loads(line)
+            method, number, params = request["method"], request["id"], request.get("params") or {}
+            result = self.answers[method]
+            if method == "initialize":
+                result = result | {"protocolVersion": _version(params)}
+                self._initialized = number
+            elif self._initialized is None or "cursor" in params:
+                return None
+            self._lists_later |= method in LISTED_LATER
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+wire: Wire | None = None
+
+
+def answer_early(arguments: list[str], *, has_token: bool) -> None:
+    """Set ``wire`` if the command ``mcp_server`` has a token; not for other arguments, such as --help.
+
+    ``has_token``: whether MEMORYHUB_TOKEN is set. The descriptors 0 and 1 lead elsewhere then, so that output of
+    imported code can't break the protocol.
+    """
+    global wire
+    if len(arguments) == 2 and arguments[0] == "--token-file":
+        can_answer = os.access(Path(arguments[1]).expanduser(), os.R_OK)
+    else:
+        can_answer = has_token and not arguments
+    if not can_answer or os.name != "posix" or sys.stdin.isatty():
+        return
+    wire = Wire(os.dup(0), os.dup(1), json.loads(ANSWERS.read_text(encoding="utf-8")))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    threading.Thread(target=wire.read, daemon=True).start()
+
+
+def _version(params: dict[str, Any]) -> str:
+    """Return the protocol version for an initialize request. Raises TypeError or KeyError if it is invalid."""
+    version, client = params["protocolVersion"], params["clientInfo"]
+    texts = (version, client["name"], client["version"])
+    if not isinstance(params["capabilities"], dict) or not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    return version if version in VERSIONS else VERSIONS[-1]

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from memoryhub.mcp.handshake import ANSWERS, Wire
+from memoryhub.mcp.server import build_server
+from tests.mcp.early_answers import METHODS, initialize, recorded, request, sdk_answers
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Pipe:
+    """A wire, with pipes to and from a client that sends some lines."""
+
+    def __init__(self):
+        (reader, self.input), (output, writer) = os.pipe(), os.pipe()
+        self.output = os.fdopen(output)
+        self.wire = Wire(reader, writer, json.loads(ANSWERS.read_text()))
+
+    def send(self, *lines):
+        os.write(self.input, "".join(lines).encode())
+
+    def early(self):
+        """Return the answers that are given before anything serves."""
+
+        def serve():
+            self.wire.read()
+            os.write(self.wire.writer, b"END\n")
+
+        self.end()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        answers = [json.loads(line) for line in iter(self.output.readline, "END\n")]
+        thread.join()
+        return answers
+
+    def end(self):
+        os.close(self.input)
+
+
+@pytest.fixture
+def pipe():
+    pipe = Pipe()
+    yield pipe
+    for descriptor in (pipe.wire.reader, pipe.wire.writer):
+        os.close(descriptor)
+    pipe.output.close()
+
+
+def test_the_recorded_answers_are_the_sdk_s():
+    """``make reference`` records them."""
+    assert ANSWERS.read_text() == recorded()
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "2024-01-01"])
+def test_early_answers_are_the_sdk_s(pipe, version):
+    pipe.send(initialize(version), *(request(method, number) for number, method in enumerate(METHODS, start=1)))
+
+    early = pipe.early()
+
+    assert [one["id"] for one in early] == [0, 1, 2, 3]
+    assert [one["result"] for one in early] == list(sdk_answers(version).values())
+
+
+def test_what_is_not_answered_early_is_answered_by_the_sdk_once(pipe):
+    pipe.send(
+        initialize(), request("resources/list", 1), '{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
+        '{"jsonrpc": "2.0", "id": 2, "method": "ping"}\n'
+    )  # fmt: skip
+    answers = []
+
+    def client():
+        answers.extend(json.loads(pipe.output.readline()) for _ in range(4))
+        pipe.end()
+
+    threads = [threading.Thread(target=pipe.wire.read), threading.Thread(target=client)]
+    for thread in threads:
+        thread.start()
+    asyncio.run(build_server(lambda _request, _now: None).serve_wire(pipe.wire))
+    for thread in threads:
+        thread.join()
+
+    assert [one.get("id") for one in answers] == [0, 1, None, 2]
+    assert answers[1]["result"] == {"resources": []}
+    assert answers[2]["method"] == "notifications/resources/list_changed"
+    assert answers[3]["result"] == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["nonsense\n", "[]\n", "{}\n", request("ping"), request("tools/list"), request("initialize"), "half"]
+)
+def test_other_first_lines_are_left_to_the_sdk(pipe, line):
+    pipe.send(line)
+
+    assert pipe.early() == []
+    assert line in (pipe.wire.readline(), pipe.wire.readline())
+
+
+def test_the_early_answer_imports_neither_django_nor_the_sdk():
+    code = (
+        "import sys, memoryhub.mcp.handshake; "
+        "print(sorted({'django', 'mcp', 'pydantic', 'anyio', 'asyncio'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.strip() == "[]"
