@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.conf import settings as project_settings
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client, TransactionTestCase
 from django.urls import set_urlconf
+from filelock import FileLock
 from hypothesis import settings as hypothesis_settings
 
 from memoryhub import processes
@@ -62,6 +65,38 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(
             "Tests that don't use the database were left out. They run with the tests on SQLite."
         )
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> Iterator[None]:
+    """Migrate one database for all test processes, which takes seconds, and give each a copy of it."""
+    process = os.environ.get("PYTEST_XDIST_WORKER", "only")
+    name = project_settings.SHARED_BY_PROCESSES / f"database-of-{process}"
+    with django_db_blocker.unblock():
+        with FileLock(project_settings.SHARED_BY_PROCESSES / "databases.lock"):
+            if not name.exists():
+                _create_databases(
+                    {process, *(f"gw{n}" for n in range(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0))))}
+                )
+        own = connection.settings_dict["NAME"]
+        connection.settings_dict["NAME"] = name.read_text()
+        ContentType.objects.get_for_models(*apps.get_models())  # cached, as in the process that migrates
+    yield
+    with django_db_blocker.unblock():
+        connection.creation.destroy_test_db(own, verbosity=0)
+
+
+def _create_databases(processes: set[str]) -> None:
+    """Create a database for each process that has none, and write its name to a file."""
+    creation, own = connection.creation, connection.settings_dict["NAME"]
+    creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    connection.close()
+    for process in sorted(processes):
+        name = project_settings.SHARED_BY_PROCESSES / f"database-of-{process}"
+        if not name.exists():
+            creation.clone_test_db(process, verbosity=0, autoclobber=True)
+            name.write_text(str(creation.get_test_db_clone_settings(process)["NAME"]))
+    creation.destroy_test_db(own, verbosity=0)
 
 
 @pytest.fixture(autouse=True, scope="session")

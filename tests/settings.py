@@ -22,6 +22,8 @@ if os.environ.get("TEST_DATABASE_URL"):
 
 from memoryhub.settings import *  # noqa: E402
 
+SHARED_BY_PROCESSES = MEMORYHUB_HOME.parent if "PYTEST_XDIST_WORKER" in os.environ else MEMORYHUB_HOME  # noqa: F405
+
 STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 MEMORYHUB_BACKUP_HOURS = 0
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -31,7 +33,7 @@ STORAGES = {
 }
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, with the same locking as in a hub
-    DATABASES["default"]["TEST"] = {"NAME": f"{MEMORYHUB_HOME}/tests.sqlite3"}  # noqa: F405
+    DATABASES["default"]["TEST"] = {"NAME": f"{SHARED_BY_PROCESSES}/tests.sqlite3"}  # noqa: F405
 else:
     # Most tests are one transaction, in which a page may be built for as long as a busy machine takes.
     own = " -c synchronous_commit=off -c idle_in_transaction_session_timeout=0"
