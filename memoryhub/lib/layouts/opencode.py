@@ -14,6 +14,7 @@ from memoryhub.lib.layouts.documents import read_document
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.opencode_files import FOLDER, read_files, rows_of_files, session_files, worktrees_of_files
+from memoryhub.lib.layouts.opencode_forks import Copies, find_copies, with_original_ids
 from memoryhub.lib.layouts.opencode_messages import TASK, Message, Part, call_ids
 from memoryhub.lib.layouts.opencode_sessions import SESSION, grouped, project_path, session_record
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
@@ -87,31 +88,39 @@ def _sessions(store: Store, project: str, zone: tzinfo) -> Iterator[StoredSessio
     worktrees = _worktrees(store)
     messages = store.state("message", "session_id", ("time_created", "time_updated"), texts=("data",))
     parts = store.state("part", "session_id", ("time_created", "time_updated"), texts=("data",))
-    for row in store.rows("session", SESSION, order="time_created, id"):
+    rows = store.rows("session", SESSION, order="time_created, id")
+    copies = find_copies(store, {row["id"]: row["time_created"] for row in rows})
+    for row in rows:
         name = row["id"]
         is_wanted = not project or project_path(row, worktrees) == project
         if is_wanted and isinstance(name, str) and 0 < len(name) <= MAX_OWN_ID and name in messages:
             state = f"{row}/{messages[name]}/{parts.get(name)}"
             changed_at = read_epoch(row["time_updated"])[0]
-            yield StoredSession(name, state, partial(_records, store, row, zone), changed_at)
+            yield StoredSession(name, state, partial(_records, store, row, copies, zone), changed_at)
 
 
-def _records(store: Store, row: Row, zone: tzinfo, counts: ProblemCounts) -> list[SessionRecord]:
+def _records(store: Store, row: Row, copies: Copies, zone: tzinfo, counts: ProblemCounts) -> list[SessionRecord]:
     name = row["id"]
     parts: defaultdict[Any, list[Part]] = defaultdict(list)
     for part in store.rows("part", ("id", "message_id", "data"), where={"session_id": name}, order="id"):
         if (value := _object(part, "a part", counts)) is not None:
             parts[part["message_id"]].append(Part(str(part["id"])[:MAX_OWN_ID], value))
-    messages = [
-        Message(str(message["id"])[:MAX_OWN_ID], value, parts.pop(message["id"], []))
-        for message in store.rows("message", ("id", "data"), where={"session_id": name}, order="id")
-        if (value := _object(message, "a message", counts)) is not None
-    ]
+    ids: dict[str, str] = {}
+    messages = []
+    for one in store.rows("message", ("id", "data"), where={"session_id": name}, order="id"):
+        if (value := _object(one, "a message", counts)) is not None:
+            message = Message(str(one["id"])[:MAX_OWN_ID], value, parts.pop(one["id"], []))
+            messages.append(with_original_ids(store, copies, message, ids))
     if orphans := sum(map(len, parts.values())):
         counts.add("a part of a message that isn't there", "skipped", "rejected", count=orphans)
     given = dict(row) | {key: _value(row[key]) for key in ("revert", "metadata", "model") if row[key] is not None}
+    if isinstance(revert := given.get("revert"), dict):
+        given["revert"] = revert | {
+            key: ids.get(value, value) for key, value in revert.items() if isinstance(value, str)
+        }
     record = session_record(given, messages, _parent_call(store, row), counts, zone)
-    return [record] if record else []
+    origin = copies.forked_from.get(name)
+    return [replace(record, forked_from=f"opencode:{origin}" if origin else "")] if record else []
 
 
 def _object(row: Row, what: str, counts: ProblemCounts) -> dict[str, Any] | None:

@@ -351,3 +351,20 @@ def test_odd_values_never_raise(tmp_path, messages, odd):
         ids = [entry.source_id for entry in item.entries]
         assert len(ids) == len(set(ids))
         json.dumps([entry.extra for entry in item.entries] + [item.extra])
+
+
+def test_a_fork_repeats_messages_under_the_ids_of_their_originals(tmp_path):
+    said = [user(text("hi")), answer(text("Hello."), parentID="msg_1")]
+    make_store(tmp_path, said, time_created=1000)
+    copied = [user(text("hi")), answer(text("Hello."), parentID="msg_ses_2_1"), user(text("go on"))]
+    make_store(tmp_path, copied, "ses_2", time_created=2000, revert=json.dumps({"messageID": "msg_ses_2_3"}))
+    with closing(sqlite3.connect(tmp_path / "opencode.db", isolation_level=None)) as store:
+        for place, name in ((1100, "1"), (1200, "2")):
+            for prefix in ("msg_", "msg_ses_2_"):
+                store.execute("UPDATE message SET time_created = ? WHERE id = ?", [place, prefix + name])
+        store.execute("UPDATE message SET time_created = 2100 WHERE id = 'msg_ses_2_3'")
+
+    first, fork = session_of(tmp_path), session_of(tmp_path, "ses_2")
+    assert fork.entries[:2] == first.entries
+    assert [(one.content, one.is_rewound) for one in fork.entries[2:]] == [("go on", True)]
+    assert (first.forked_from, fork.forked_from) == ("", "opencode:ses_1")
