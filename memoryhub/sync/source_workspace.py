@@ -38,7 +38,7 @@ def workspace_for(
         return known
     name = name or name_of(path)
     workspace = Workspace(path=str(path), project=found.project, created_at=now, updated_at=now, **facts)
-    workspace.name = free_name(name) if found.project else name
+    workspace.name = free_name(name, str(Workspace.Layout(found.layout).label)) if found.project else name
     workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
     workspace.knowledge_in_context = facts["layout"] == "grip"
     workspace.auto_compress = False  # its agent compresses; an operator can turn this on
@@ -64,10 +64,12 @@ def name_of(path: Path) -> str:
     return names[-1].lstrip(".") or "workspace"
 
 
-def free_name(name: str) -> str:
-    """Return a name that no workspace has: the name itself, or with a number."""
-    name = " ".join(name.split())[: MAX_NAME - 8] or "workspace"
+def free_name(name: str, program: str) -> str:
+    """Return a name that no workspace has: the name itself, with the program's, or with a number, too."""
+    name = " ".join(name.split())[: MAX_NAME - len(program) - 12] or "workspace"
     taken = set(Workspace.objects.filter(name__startswith=name).values_list("name", flat=True))
     if name not in taken:
+        return name
+    if (name := f"{name} ({program})") not in taken:
         return name
     return next(wish for number in range(2, len(taken) + 3) if (wish := f"{name} {number}") not in taken)

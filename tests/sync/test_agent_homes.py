@@ -92,7 +92,11 @@ def test_a_home_with_one_project_is_imported_at_once(home, run):
 
     _, document = run(str(home))
 
-    assert (document["workspace"], document["name"], document["project"]) == ("atlas-2", "atlas 2", ATLAS)
+    assert (document["workspace"], document["name"], document["project"]) == (
+        "atlas-claude-code",
+        "atlas (Claude Code)",
+        ATLAS,
+    )
 
 
 def test_the_page_lists_projects_and_imports_the_selected_ones(admin_client, home):
@@ -100,6 +104,7 @@ def test_the_page_lists_projects_and_imports_the_selected_ones(admin_client, hom
     page = admin_client.get(response["Location"]).content.decode()
     assert [name in page for name in ("atlas", "forge", "2.0 kB", "not imported")] == [True] * 4
     assert page.count("checked") == 3
+    assert "Also on this machine" not in page
 
     response = admin_client.post(
         reverse("import-projects"), {"path": str(home), "project": [FORGE, "other"], "follow": "1"}
@@ -112,6 +117,15 @@ def test_the_page_lists_projects_and_imports_the_selected_ones(admin_client, hom
     assert ImportReport.objects.get().project == FORGE
     page = admin_client.get(response["Location"]).content.decode()
     assert ["followed" in page, "every 2s" in page] == [True, False]
+
+
+def test_the_page_links_to_other_homes(admin_client, home, settings):
+    shutil.copytree(home, other := home.parent / "other")
+    settings.AGENT_HOMES = (str(home), str(other))
+    page = admin_client.get(reverse("import-projects"), {"path": str(home)}).content.decode()
+
+    assert "Also on this machine" in page
+    assert f"{reverse('import-projects')}?path={other}" in page
 
 
 def test_the_page_needs_a_selection_and_a_home_below_the_roots(admin_client, home, settings):

@@ -23,6 +23,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.records import Project
 from memoryhub.permissions import require_hub_operator
 from memoryhub.sync.forms import ImportForm
+from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import request_import
 from memoryhub.sync.projects import Home, open_home
 from sessions_app.models import ImportReport, Workspace
@@ -55,6 +56,9 @@ def import_projects(request: HttpRequest) -> HttpResponse:
         "is_busy": any(row.work for row in rows),
         "selects_none": request.GET.get("selected") == "none",
     }
+    if not request.GET.get("poll"):
+        others = (one for one in found_folders() if one.project_count and not one.workspaces)
+        context["other_homes"] = [one for one in others if Path(one.path).expanduser() != home.path]
     response = render_page(request, "sync/projects.html", context, fragment="projects")
     if request.GET.get("poll") and not context["is_busy"]:
         return HttpResponseStopPolling(response.content)
