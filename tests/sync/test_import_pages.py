@@ -203,3 +203,17 @@ def test_the_command_prints_one_of_what_is_ignored():
         "ignored: 0: has more: a (0): left out",
         "ignored: and 8 more of this kind; --json lists them",
     ]
+
+
+@pytest.mark.parametrize(("outcome", "is_warning"), [("ignored", False), ("noted", False), ("repaired", True)])
+def test_what_is_only_left_out_is_no_warning(editor, workspace, outcome, is_warning):
+    report = ImportReport.objects.create(
+        workspace=workspace, status="done", problem_count=1, finished_at=timezone.now()
+    )
+    report.problems.create(file="a", what="has more", action="left out", outcome=outcome)
+    page = editor.get(reverse("import-report", args=[report.pk])).content.decode()
+
+    assert ["couldn't be imported is listed" in page, "What was left out is listed" in page] == [
+        is_warning,
+        not is_warning,
+    ]

@@ -28,7 +28,7 @@ from memoryhub.permissions import (
 )
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.found_folders import found_folders
-from memoryhub.sync.import_requests import cancel_import, request_import, store_upload
+from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, cancel_import, request_import, store_upload
 from memoryhub.sync.problem_rows import problem_rows
 from memoryhub.sync.projects import open_home
 from memoryhub.sync.views.projects import projects_url
@@ -90,6 +90,7 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
         "may_dismiss": _may_dismiss(request, report),
         "is_over": is_over,
         "counts": _counts(report),
+        "has_faults": report.problems.filter(outcome__in=PROBLEM_OUTCOMES).exists(),
     }
     context |= _problems(request, report)
     response = render_page(request, "sync/import_report.html", context, fragment="import-report")
