@@ -17,7 +17,7 @@ LAYOUTS = [
 ]
 
 
-UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
+UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json", ".jsonl")
 
 
 MAX_UPLOAD_BYTES = 100 * 2**20
@@ -36,7 +36,10 @@ class ImportForm(forms.Form):
     upload = forms.FileField(
         required=False,
         label=_("Or upload a file"),
-        help_text=_("A .zip or .tar.gz of the folder, or an AgTerm export (.json). Up to 100 MB."),
+        help_text=_(
+            "A .zip or .tar.gz of the folder, a transcript of Claude Code or Codex (.jsonl), or an AgTerm export "
+            "(.json). Up to 100 MB."
+        ),
     )
     name = forms.CharField(
         required=False,
@@ -73,7 +76,7 @@ class ImportForm(forms.Form):
     def clean_upload(self) -> Any:
         upload = self.cleaned_data["upload"]
         if upload and not upload.name.lower().endswith(UPLOAD_SUFFIXES):
-            raise forms.ValidationError(gettext("This is neither a .zip, a .tar.gz nor a .json file."))
+            raise forms.ValidationError(gettext("This is neither a .zip, a .tar.gz, a .json nor a .jsonl file."))
         if upload and upload.size > MAX_UPLOAD_BYTES:
             raise forms.ValidationError(
                 gettext("This file is larger than 100 MB. Import the folder by its path instead.")

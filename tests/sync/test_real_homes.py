@@ -19,7 +19,7 @@ from memoryhub.sync.watched_paths import places_to_watch
 from sessions_app.models import Session, Workspace
 from sessions_app.models.conversations import channel_of
 from sessions_app.services.audit import By
-from tests.hub import PERSON
+from tests.hub import PERSON, run_jobs
 from tests.lib.layouts import test_codex as codex_files
 from tests.lib.layouts import test_hermes as hermes_files
 from tests.lib.layouts import test_opencode as opencode_files
@@ -160,6 +160,17 @@ def test_a_single_rollout_is_imported(tmp_path, settings):
     for path in (rollout, Path(lone)):
         counts = [import_workspace(path, by=By(PERSON, timezone.now())).tally.added["entries"] for _ in range(2)]
         assert counts == [1, 0]
+
+
+def test_an_uploaded_rollout_is_imported(admin_client, tmp_path):
+    make_codex(tmp_path)
+    [rollout] = (tmp_path / "sessions/2026/11/22").iterdir()
+    with rollout.open("rb") as file:
+        response = admin_client.post(reverse("import"), {"upload": file})
+    run_jobs()
+
+    assert response.status_code == 302
+    assert Session.objects.get().key == f"codex:{codex_files.FIRST}"
 
 
 @pytest.mark.skipif(not (FIXTURES / "codex").exists(), reason="the shared samples aren't next to the clone")
