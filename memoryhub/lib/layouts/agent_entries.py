@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.entries import INVALID_TIME, MAX_ID_LENGTH
-from memoryhub.lib.layouts.jsonl import placeholder, without_binary
+from memoryhub.lib.layouts.message_parts import part_text
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, SummaryRecord
 from memoryhub.lib.layouts.times import read_epoch, read_time
@@ -75,23 +75,6 @@ def parts_of(content: Any) -> list[Any]:
     if isinstance(content, list):
         return content
     return [] if content is None else [{"type": "text", "text": content} if isinstance(content, str) else content]
-
-
-def part_text(part: Any) -> str:
-    """Return the text of a part of a message; images and files as a description, anything else as JSON."""
-    if isinstance(part, str):
-        return str(without_binary(part))
-    if not isinstance(part, dict):
-        return "" if part is None else json_text(part)
-    if isinstance(part.get("text"), str):
-        return str(part["text"])
-    for value in (part.get("data"), part.get("image_url"), part.get("url")):
-        url = value.get("url") if isinstance(value, dict) else value
-        if isinstance(url, str) and url.startswith("data:"):
-            return str(without_binary(url))
-        if isinstance(url, str) and part.get("type") == "image":
-            return placeholder("image", url) if value is part.get("data") else f"[image {url[:200]}]"
-    return json_text(without_binary(part))
 
 
 def text_of(content: Any) -> str:

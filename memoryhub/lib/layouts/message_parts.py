@@ -12,7 +12,14 @@ from memoryhub.lib.validation import canonical_json, json_text
 
 MAX_OWN_ID = MAX_ID_LENGTH - 100  # ids of entries get a suffix, those of sessions a prefix
 TEXT_TYPES = ("text", "input_text", "output_text", "summary_text", "reasoning_text", "Text")
-KINDS = {"image": "image", "input_image": "image", "document": "document", "input_file": "file", "audio": "audio"}
+KINDS = {
+    "image": "image",
+    "image_url": "image",
+    "input_image": "image",
+    "document": "document",
+    "input_file": "file",
+    "audio": "audio",
+}
 
 
 def own_id(value: Any) -> str:
@@ -36,7 +43,7 @@ def part_text(part: Any) -> str:
     if isinstance(part, str):
         return str(without_binary(part))
     if not isinstance(part, dict):
-        return json_text(part)
+        return "" if part is None else json_text(part)
     text, kind = part.get("text"), str(part.get("type"))
     if isinstance(text, str) and kind in (*TEXT_TYPES, "None"):
         return text
@@ -49,6 +56,8 @@ def _data_text(part: dict[str, Any], kind: str) -> str:
         if source.get("type") == "text":
             return str(source["data"])
         return _sized(kind, source["data"])
+    if isinstance(part.get("data"), str):
+        return _sized(kind, part["data"].rpartition(",")[2])
     place = next((part[name] for name in ("image_url", "file_data", "url") if name in part), None)
     place = place.get("url") if isinstance(place, dict) else place
     if isinstance(place, str):

@@ -11,14 +11,13 @@ from typing import Any
 
 from memoryhub.lib.layouts.agent_entries import (
     EntryList,
-    part_text,
     parts_of,
     short_text,
     text_of,
     time_of,
 )
 from memoryhub.lib.layouts.jsonl import with_hash, without_binary
-from memoryhub.lib.layouts.message_parts import MAX_OWN_ID, tool_call
+from memoryhub.lib.layouts.message_parts import MAX_OWN_ID, part_text, tool_call
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SummaryRecord
 from memoryhub.lib.validation import brief, json_text
