@@ -19,13 +19,21 @@ Category = Literal["user_preference", "project_decision", "error_pattern", "syst
 ENTRY = {
     "type": "object",
     "description": "An OpenAI chat message: role, content, tool_calls, tool_call_id, name; optionally a timestamp "
-    "(ISO 8601) and a kind. A tool result names its call. Other fields are kept.",
-    "properties": {
-        "role": {"enum": list(ROLES)},
-        "kind": {"enum": list(KINDS)},
-        "content": {"type": ["string", "array"]},
-    },
-    "anyOf": [{"required": ["role", "content"]}, {"required": ["kind", "content"]}],
+    "(ISO 8601) and a kind. A tool result names its call. Other fields are kept. Or a framework's message: an item "
+    "of the Responses API, an Anthropic message with content blocks, a LangChain, pydantic-ai or LlamaIndex message.",
+    "anyOf": [
+        {
+            "properties": {
+                "role": {"enum": list(ROLES)},
+                "kind": {"enum": list(KINDS)},
+                "content": {"type": ["string", "array"]},
+            },
+            "anyOf": [{"required": ["role", "content"]}, {"required": ["kind", "content"]}],
+        },
+        {"properties": {"type": {"type": "string"}}, "required": ["type"]},
+        {"properties": {"parts": {"type": "array"}}, "required": ["kind", "parts"]},
+        {"properties": {"blocks": {"type": "array"}}, "required": ["role", "blocks"]},
+    ],
 }
 Entries = Annotated[
     list[Annotated[dict[str, Any], WithJsonSchema(ENTRY)]],

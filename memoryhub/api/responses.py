@@ -64,6 +64,8 @@ class Figures(Schema):
 
 
 class EntryAnswer(Schema):
+    """``items``: the messages of a framework that the entry begins with, as sent; empty for the rest of one."""
+
     id: int
     epoch: int
     position: int
@@ -78,6 +80,8 @@ class EntryAnswer(Schema):
     summary: int | None
     injected: bool
     rewound: bool
+    metadata: dict[str, Any] | None
+    items: list[Any] | None
 
 
 class AppendedAnswer(Schema):

@@ -70,7 +70,11 @@ class Figures(TypedDict):
 
 
 class Entry(TypedDict):
-    """A message, tool call or tool result. ``summary``: the id of the summary that replaces it."""
+    """A message, tool call or tool result. ``summary``: the id of the summary that replaces it.
+
+    ``items``: the messages of a framework that the entry is from, as sent; empty if the entry before has them, None
+    for chat messages. Earlier hubs send no ``metadata`` and ``items``.
+    """
 
     id: int
     epoch: int
@@ -86,6 +90,8 @@ class Entry(TypedDict):
     summary: int | None
     injected: bool
     rewound: bool
+    metadata: NotRequired[dict[str, Any] | None]
+    items: NotRequired[list[Any] | None]
 
 
 class Appended(TypedDict):

@@ -170,7 +170,7 @@ def _count_within(sizes: Sequence[tuple[int, int]], total: int, budget: int) -> 
 
 
 def provider_message(entry: Entry) -> dict[str, Any]:
-    """Return an entry as an OpenAI chat message."""
+    """Return an entry as an OpenAI chat message, with the ``metadata`` that it was sent with, if any."""
     message: dict[str, Any] = {"role": entry.role, "content": entry.content}
     original = entry.extra.get("content")
     if isinstance(original, list):
@@ -181,6 +181,9 @@ def provider_message(entry: Entry) -> dict[str, Any]:
         message["tool_call_id"] = entry.tool_call_id
     if entry.name:
         message["name"] = entry.name
+    metadata = entry.extra.get("metadata")
+    if isinstance(metadata, dict) and metadata:
+        message["metadata"] = metadata
     return message
 
 

@@ -10,8 +10,12 @@ from memoryhub.conversations.context import Context
 
 
 def openai_body(context: Context) -> dict[str, Any]:
-    """Return the messages for OpenAI's chat completions, and for servers with the same API."""
-    return {"messages": context.messages}
+    """Return the messages for OpenAI's chat completions, and for servers with the same API. They refuse metadata."""
+    return {
+        "messages": [
+            {name: value for name, value in message.items() if name != "metadata"} for message in context.messages
+        ]
+    }
 
 
 def anthropic_body(context: Context) -> dict[str, Any]:

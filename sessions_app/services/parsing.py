@@ -10,6 +10,7 @@ from typing import Any, get_args
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord
+from memoryhub.lib.message_shapes import ITEMS, BadItem, chat_messages, is_silent
 from memoryhub.lib.validation import canonical_json, json_text
 
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
@@ -24,17 +25,30 @@ def read_batch(rows: Any, *, now: datetime) -> list[EntryRecord]:
 
     A row is an OpenAI chat message (``role``, ``content``, ``tool_calls``, ``tool_call_id``, ``name``) with an
     optional ``timestamp`` (ISO 8601, default now) and ``kind``. With a kind, ``role`` is optional, and a tool call
-    can be ``name`` and ``arguments`` (as in AgTerm's addToolCall). Unknown fields are kept.
+    can be ``name`` and ``arguments`` (as in AgTerm's addToolCall). Unknown fields are kept. Messages of agent
+    frameworks become one or more entries (see ``memoryhub.lib.message_shapes``).
     """
     if not isinstance(rows, list) or not rows:
         raise Invalid("Send a list of at least one entry.", code="bad_entry", index=0, field="entries")
-    if len(rows) > MAX_BATCH:
+    _check_count(len(rows))
+    for index, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise Invalid(f"entries[{index}] is not an object.", code="bad_entry", index=index, field="")
+    try:
+        messages = chat_messages(rows)
+    except BadItem as error:
+        place, field = error.details["index"], error.details["field"]
+        text = f"entries[{place}].{field} {error.message}."
+        raise Invalid(text, code="bad_entry", index=place, field=field) from error
+    _check_count(len(messages))
+    return [_read(message, index, now) for index, message in messages]
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_BATCH:
         raise Invalid(
-            f"A batch can have up to {MAX_BATCH:,} entries; split these {len(rows):,}.",
-            code="bad_entry",
-            field="entries",
+            f"A batch can have up to {MAX_BATCH:,} entries; split these {count:,}.", code="bad_entry", field="entries"
         )
-    return [_read(row, index, now) for index, row in enumerate(rows)]
 
 
 def batch_hash(records: Sequence[EntryRecord]) -> str:
@@ -42,9 +56,7 @@ def batch_hash(records: Sequence[EntryRecord]) -> str:
     return hashlib.sha256("".join(record.source_hash for record in records).encode()).hexdigest()
 
 
-def _read(row: Any, index: int, now: datetime) -> EntryRecord:
-    if not isinstance(row, dict):
-        raise Invalid(f"entries[{index}] is not an object.", code="bad_entry", index=index, field="")
+def _read(row: dict[str, Any], index: int, now: datetime) -> EntryRecord:
     message = _message(row, index)
     try:
         read, repairs = read_message(message, UTC)
@@ -54,9 +66,12 @@ def _read(row: Any, index: int, now: datetime) -> EntryRecord:
         ) from error
     if repairs:
         raise Invalid(f"entries[{index}]: {repairs[0]}.", code="bad_entry", index=index, field="")
-    _check(read, index)
+    is_injected = is_silent(row)
+    if not is_injected:
+        _check(read, index)
+    _check_size(read, index)
     return EntryRecord(
-        kind=row.get("kind") or read.kind,
+        kind="context" if is_injected else row.get("kind") or read.kind,
         role=read.role,
         content=read.content,
         source_hash=hashlib.sha256(canonical_json(row).encode()).hexdigest(),
@@ -66,6 +81,7 @@ def _read(row: Any, index: int, now: datetime) -> EntryRecord:
         occurred_at=read.occurred_at or now,
         occurred_at_text=read.occurred_at_text,
         source_id=read.source_id,
+        is_injected=is_injected,
         extra=read.extra,
         source_fields=list(message),
     )
@@ -106,7 +122,11 @@ def _check(read: EntryRecord, index: int) -> None:
         )
     if not read.content and not read.tool_calls and read.role != "tool":
         raise Invalid(f"entries[{index}] is empty: give it content.", code="bad_entry", index=index, field="content")
-    if len(read.content) > MAX_CONTENT:
+
+
+def _check_size(read: EntryRecord, index: int) -> None:
+    original = read.extra.get(ITEMS)
+    if len(read.content) > MAX_CONTENT or (original and len(json_text(original)) > MAX_CONTENT):
         raise Invalid(
             f"entries[{index}] is longer than {MAX_CONTENT:,} characters.",
             code="bad_entry",

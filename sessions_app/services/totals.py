@@ -20,22 +20,24 @@ SESSION_TOTALS = ("entry_count", "total_tokens", "active_entry_count", "active_t
 
 
 def add_entries(session: Session, entries: Sequence[Entry], *, now: datetime) -> None:
-    """Add new active entries of the current epoch to the totals of the session and workspace. Constant time.
+    """Add new entries of the current epoch to the totals of the session and workspace. Constant time.
 
     Call inside the transaction that wrote them, with the session locked.
     """
     tokens = sum(entry.token_count for entry in entries)
     session.next_position += len(entries)
     session.entry_count += len(entries)
-    session.active_entry_count += len(entries)
+    active = [entry for entry in entries if not entry.is_injected]
+    session.active_entry_count += len(active)
     session.total_tokens += tokens
-    session.active_tokens += tokens
+    session.active_tokens += sum(entry.token_count for entry in active)
     session.updated_at = now
     session.save(update_fields=["next_position", "updated_at", *SESSION_TOTALS])
     days: defaultdict[tuple[date, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for entry in entries:
         day = (entry.occurred_at or now).astimezone(UTC).date()
-        for place, amount in enumerate((1, entry.token_count, entry.token_count)):
+        active_tokens = 0 if entry.is_injected else entry.token_count
+        for place, amount in enumerate((1, entry.token_count, active_tokens)):
             days[day, entry.kind][place] += amount
     for (day, kind), change in sorted(days.items()):
         _move_day(session.workspace_id, session.pk, day, kind, change)

@@ -15,6 +15,7 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.find_by_name import find_session
 from memoryhub.lib.errors import NotFound
+from memoryhub.lib.message_shapes import ITEMS
 from memoryhub.lib.pagination import rows_after
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION
@@ -253,4 +254,12 @@ def _entry(entry: Entry) -> Document:
         "summary": entry.summary_id,
         "injected": entry.is_injected,
         "rewound": entry.is_rewound,
+        "metadata": _stored(entry, "metadata", dict),
+        "items": _stored(entry, ITEMS, list),
     }
+
+
+def _stored(entry: Entry, name: str, kind: type) -> Any:
+    """Return an extra field of an entry, None if it has another type."""
+    value = entry.extra.get(name)
+    return value if isinstance(value, kind) else None
