@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak programs reference pictures messages lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak programs client adapters reference pictures messages lock ci
 
 help:
 	@echo "make dev            create .venv with the development tools"
@@ -22,6 +22,8 @@ help:
 	@echo "make contract       test the REST API against its OpenAPI description (a minute for each scope)"
 	@echo "make soak           stress real processes: 2,000 turns, 100 killed workers, 16 concurrent writers (12 minutes)"
 	@echo "make programs       let the hub follow real coding agents with a scripted model (needs Node.js)"
+	@echo "make client         build the Python client's wheel in dist/, install it without the hub and use it"
+	@echo "make adapters       test the client's adapters against the real agent frameworks, in .venv-adapters"
 	@echo "make reference      generate docs/reference/ from the code"
 	@echo "make pictures       take the README's pictures of the demo in Chromium"
 	@echo "make messages CODE=de   update and compile the translation files of a language (docs/translating.md)"
@@ -89,6 +91,15 @@ soak: dev
 
 programs: dev
 	$(BIN)python bench/programs.py
+
+client: dev
+	$(BIN)python bench/client_wheel.py dist
+
+adapters:
+	test -d .venv-adapters || $(PYTHON) -m venv .venv-adapters
+	.venv-adapters/bin/pip install --quiet --requirement requirements/dev.txt
+	.venv-adapters/bin/pip install --quiet --requirement requirements/adapters.txt
+	env -u TEST_DATABASE_URL .venv-adapters/bin/python -m pytest tests/adapters -n 0 -W default
 
 reference: dev
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)python -c "import django; django.setup(); from tests.reference import write; write()"
