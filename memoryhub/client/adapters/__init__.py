@@ -1,0 +1,1 @@
+"""Adapters for agent frameworks. Each module needs its framework; importing the client imports none of them."""
