@@ -6,19 +6,24 @@ Django as WSGI is several times faster than as ASGI. MCP needs ASGI's lifespan.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
 from a2wsgi import WSGIMiddleware
 from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from django.db import DatabaseError, connection
 
-from memoryhub.wsgi import application as django_application
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+django_application = get_wsgi_application()
 
 # isort: split
-from memoryhub.mcp import transport
-from memoryhub.sync.forms import MAX_UPLOAD_BYTES
+from memoryhub.mcp import transport  # noqa: E402
+from memoryhub.sync.forms import MAX_UPLOAD_BYTES  # noqa: E402
+from sessions_app.services.secret_key import DifferentKey, require_known_key  # noqa: E402
 
 THREADS = 10  # SQLite has one writer; more threads would only wait
 BODY_SECONDS, UPLOAD_SECONDS = 60, 900  # to receive a body, or one with a file
@@ -115,8 +120,20 @@ def _check_size(size: int, most: int) -> None:
 async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
     """Run MCP's session manager from startup to shutdown."""
     await receive()
+    try:
+        await asyncio.to_thread(_check_key)
+    except DifferentKey as error:
+        await send({"type": "lifespan.startup.failed", "message": error.message})
+        return
     async with transport.running() as served:
         scope["state"][transport.SERVED] = served
         await send({"type": "lifespan.startup.complete"})
         await receive()
     await send({"type": "lifespan.shutdown.complete"})
+
+
+def _check_key() -> None:
+    """Raise DifferentKey if the database belongs to another hub. If it is unavailable, requests say so."""
+    with suppress(DatabaseError):
+        require_known_key()
+    connection.close()

@@ -119,7 +119,7 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     ),
     "MEMORYHUB_SECRET_KEY": _(
         "The key that signs logins, tokens and webhooks. Default: created at the first start and stored in "
-        "`MEMORYHUB_HOME`, readable only by its owner."
+        "`MEMORYHUB_HOME`, readable only by its owner. A hub with another key than the database's doesn't start."
     ),
     "MEMORYHUB_DEBUG": _("`1` shows tracebacks in the browser. Only works on loopback. Default: off."),
     "DATABASE_URL": _(

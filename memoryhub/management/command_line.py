@@ -17,6 +17,7 @@ GROUPS = {
         "attention": "List what needs attention",
         "work": "List, show or cancel background jobs",
         "settings": "Show the hub's settings",
+        "secret_key": "Check or change the hub's secret key",
     },
     "Import, export and sync": {
         "import": "Import an agent's folder, an AgTerm export or an archive",

@@ -13,6 +13,7 @@ from memoryhub.lib.database_faults import UNAVAILABLE, fault_of
 from memoryhub.lib.errors import Busy, Refused
 from memoryhub.lib.migrations import applied_migrations, is_too_old, pending_migrations
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
+from sessions_app.services.secret_key import require_known_key
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ def prepare_database() -> None:
     """Create the tables of a new database. Raises Refused or Busy if the database can't be used."""
     try:
         _create_tables(None)
+        require_known_key()
     except DatabaseError as error:
         raise _unavailable(error) from error
 

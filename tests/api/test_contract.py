@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import schemathesis
 from django.core.cache import cache
+from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.config import SchemathesisConfig
 
 from memoryhub.agents.api_tokens import SCOPES
 from memoryhub.api.app import schema
-from memoryhub.wsgi import application
 from tests.api.conftest import caller, one_connection, token_for
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def test_every_response_matches_the_schema(role, workspace):
     token = token_for(workspace, *(SCOPES if role == "all" else [role]), name="schemathesis")
     config = SchemathesisConfig.from_path(SETTINGS)
     operations = schemathesis.openapi.from_dict(schema(), config=config)
-    operations.app = application
+    operations.app = get_wsgi_application()
 
     for found in operations.get_all_operations():
         operation = found.ok()

@@ -20,9 +20,9 @@ from sessions_app.services.audit import Actor, By, record
 COMMAND = Actor("command", "restore")
 SHOWN = 10
 ANOTHER_KEY = (
-    "This hub's secret key differs from the backup's, which the backup doesn't contain. Agents' tokens don't work, "
-    "webhooks are signed with another key, and imports may bring back forgotten text. Copy the file secret_key from "
-    "the old hub's folder, or create new tokens."
+    "This hub's secret key differs from the backup's, which the backup doesn't contain, so the hub won't start. Copy "
+    "the file secret_key from the old hub's folder. If it is lost, run `python3 manage.py secret_key --accept`: "
+    "agents then need new tokens, webhooks are signed with another key, and imports may bring back forgotten text."
 )
 
 

@@ -36,6 +36,7 @@ from memoryhub.management.supervisor import keep_running
 from memoryhub.models import Process
 from memoryhub.processes import registered
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
+from sessions_app.services.secret_key import DifferentKey, require_known_key
 
 FILE_CHECK_SECONDS = 3.0  # at most, before each start; a worker checks the whole file once a day
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes", "--skip-checks"]  # serve ran them
@@ -156,10 +157,15 @@ def _migrate() -> int:
     """Apply pending migrations; return their number. Of several hubs that start at once, one does it."""
     try:
         with migration_lock(connection):
-            return _apply_migrations()
+            require_known_key()
+            applied = _apply_migrations()
+            require_known_key()
+    except DifferentKey as problem:
+        raise CommandError(problem.message) from problem
     except DatabaseError as problem:
         first_line = str(problem).strip().partition("\n")[0]
         raise CommandError(f"The database ({database_label(connection)}) can't be used: {first_line}") from problem
+    return applied
 
 
 def _apply_migrations() -> int:
