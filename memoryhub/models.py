@@ -77,7 +77,10 @@ class SignIn(models.Model):
 
 
 class FailedAttempts(models.Model):
-    """The number of recent failed attempts to sign in. ``key``: the SHA-256 of an address, a name or a browser."""
+    """The number of recent failed attempts to sign in, or of an agent's calls in a minute.
+
+    ``key``: the SHA-256 of an address, a name, a browser or a token's minute.
+    """
 
     key = models.CharField(max_length=64, unique=True)
     count = models.PositiveIntegerField(default=0)

@@ -208,6 +208,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {  # rate limits, and markers of recent writes
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 50_000}}
 }
+# Whether the web processes count agents' calls together, in the database. SQLite has one web process.
+SHARED_CALL_LIMITS = _database["ENGINE"].endswith("postgresql")
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -26,6 +26,7 @@ SHARED_BY_PROCESSES = MEMORYHUB_HOME.parent if "PYTEST_XDIST_WORKER" in os.envir
 
 STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 MEMORYHUB_BACKUP_HOURS = 0
+SHARED_CALL_LIMITS = False  # the same queries on both databases
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

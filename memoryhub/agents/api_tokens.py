@@ -1,4 +1,4 @@
-"""Tokens that agents use for REST and MCP: issue, revoke, authenticate, rate-limit."""
+"""Tokens that agents use for REST and MCP: issue, revoke, authenticate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.crypto import salted_hmac
@@ -18,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import Invalid, LimitExceeded, Refused
+from memoryhub.lib.errors import Invalid, Refused
 from memoryhub.models import ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -44,13 +43,6 @@ class NotAuthenticated(Refused):
 
     code = "not_authenticated"
     status = 401
-
-
-class TooManyCalls(LimitExceeded):
-    """The rate limit is exceeded. ``retry_after``: seconds to wait."""
-
-    code = "too_many_calls"
-    status = 429
 
 
 class BadToken(Invalid):
@@ -190,17 +182,6 @@ def require(caller: Caller, scope: str) -> None:
     """Raise Refused if the caller's token lacks a scope."""
     if scope not in caller.token.scopes:
         raise Refused(f"This token lacks the scope {scope} ({SCOPES[scope]}).", code="scope_missing", scope=scope)
-
-
-def spend_call(caller: Caller, now: datetime) -> None:
-    """Count a call against the token's limit for this minute and process. Raises TooManyCalls."""
-    minute = int(now.timestamp() // 60)
-    counter = f"calls:{caller.token.pk}:{minute}"
-    cache.add(counter, 0, 120)
-    if cache.incr(counter) > caller.token.per_minute:
-        wait = 60 - int(now.timestamp() % 60)
-        message = f"The limit is {caller.token.per_minute:,} calls a minute. Try again in {wait} seconds."
-        raise TooManyCalls(message, retry_after=wait)
 
 
 def delete_old_calls(now: datetime) -> None:

@@ -19,7 +19,8 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja.parser import Parser
 from ninja.security import HttpBearer
 
-from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require, spend_call
+from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require
+from memoryhub.agents.call_limits import spend_call
 from memoryhub.api.problems import error_problem, fault_problem, problem
 from memoryhub.lib import db_retry
 from memoryhub.lib.content_check.ahead import checked_ahead

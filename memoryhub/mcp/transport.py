@@ -16,7 +16,8 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from mcp.server.transport_security import TransportSecuritySettings
 
-from memoryhub.agents.api_tokens import Caller, NotAuthenticated, TooManyCalls, authenticate, bearer_token, spend_call
+from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate, bearer_token
+from memoryhub.agents.call_limits import TooManyCalls, spend_call
 from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.mcp.calls import in_thread
 from memoryhub.mcp.server import build_server

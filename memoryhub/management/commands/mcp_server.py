@@ -13,7 +13,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
-from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate, spend_call
+from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate
+from memoryhub.agents.call_limits import spend_call
 from memoryhub.mcp import handshake
 from memoryhub.mcp.server import build_server
 

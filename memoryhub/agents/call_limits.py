@@ -1,0 +1,71 @@
+"""The limit on a token's calls in a minute.
+
+Web processes on PostgreSQL share it: each reserves calls in the database, some at a time, so that most calls write
+nothing. A process may keep unused calls, at most a sixtieth of the limit.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db import connection
+
+from memoryhub.agents.api_tokens import Caller
+from memoryhub.lib import db_retry
+from memoryhub.lib.errors import LimitExceeded
+from memoryhub.models import FailedAttempts
+
+SECONDS = 120  # that a counter is kept
+_TABLE = FailedAttempts._meta.db_table
+_ADD = f"""
+    INSERT INTO {_TABLE} (key, count, expires_at) VALUES (%s, %s, %s)
+    ON CONFLICT (key) DO UPDATE SET count = {_TABLE}.count + excluded.count RETURNING count
+"""  # noqa: S608  our own names
+
+
+class TooManyCalls(LimitExceeded):
+    """The rate limit is exceeded. ``retry_after``: seconds to wait."""
+
+    code = "too_many_calls"
+    status = 429
+
+
+def spend_call(caller: Caller, now: datetime) -> None:
+    """Count a call against the token's limit for this minute. Raises TooManyCalls."""
+    limit = caller.token.per_minute
+    counter = f"calls:{caller.token.pk}:{int(now.timestamp() // 60)}"
+    cache.add(counter, 0 if settings.SHARED_CALL_LIMITS else limit, SECONDS)  # the number of calls left
+    if cache.decr(counter) >= 0:
+        return
+    if settings.SHARED_CALL_LIMITS and (reserved := _reserve(counter, limit, now)):
+        cache.incr(counter, reserved)
+        return
+    wait = 60 - int(now.timestamp() % 60)
+    message = f"The limit is {limit:,} calls a minute. Try again in {wait} seconds."
+    raise TooManyCalls(message, retry_after=wait)
+
+
+def _reserve(counter: str, limit: int, now: datetime) -> int:
+    """Reserve calls for this process, and the one that is waiting; return their number, 0 if none are left.
+
+    If the database can't be written, the process has the limit for itself.
+    """
+    if cache.get(f"{counter}:all"):
+        return 0
+    block = max(1, limit // 60)
+    key = sha256(counter.encode()).hexdigest()
+    counted: list[int] = []
+
+    def add() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(_ADD, [key, block, now + timedelta(seconds=SECONDS)])
+            counted.append(cursor.fetchone()[0])
+
+    is_counted = db_retry.try_write(add, "a call")
+    reserved = min(block, limit - (counted[0] - block)) if is_counted else limit
+    if not is_counted or reserved <= 0:
+        cache.set(f"{counter}:all", "reserved", SECONDS)
+    return max(0, reserved)
