@@ -201,6 +201,16 @@ if _database["ENGINE"].endswith("sqlite3"):  # durable; writers wait for each ot
     }
 else:
     _own_options = {"options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"}
+# DATABASE_DIRECT_URL: PostgreSQL's own address, if DATABASE_URL is a pooler's in transaction mode. Default: none.
+DIRECT_DATABASE: dict[str, object] = {}
+if _direct_url := os.environ.get("DATABASE_DIRECT_URL"):
+    _direct = dj_database_url.parse(_direct_url)
+    if {_database["ENGINE"], _direct["ENGINE"]} != {"django.db.backends.postgresql"}:
+        raise ImproperlyConfigured("DATABASE_DIRECT_URL needs the address of PostgreSQL, here and in DATABASE_URL.")
+    DIRECT_DATABASE = {name: _direct[name] for name in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
+    DIRECT_DATABASE["OPTIONS"] = _own_options | _direct.get("OPTIONS", {})
+    _own_options = {}  # a pooler refuses them
+    _database["DISABLE_SERVER_SIDE_CURSORS"] = True
 _database["OPTIONS"] = _own_options | _database.get("OPTIONS", {})
 SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -38,6 +38,7 @@ from memoryhub.backups.archive import (
 from memoryhub.backups.errors import BackupFailed, BackupUnderWay
 from memoryhub.backups.in_use_lock import database_label
 from memoryhub.backups.schema import check_schema
+from memoryhub.lib.direct_connection import direct_connection
 
 STAMP = "%Y%m%dT%H%M%SZ"
 MIN_KEY_LENGTH = 12
@@ -204,7 +205,8 @@ def _copy(database: BaseDatabaseWrapper, work: Path) -> tuple[Path, dict[str, Co
     with database.cursor() as cursor:
         cursor.execute("SELECT pg_database_size(current_database())")
         _check_free_space(cursor.fetchone()[0])
-    return file, postgres.dump_database(database, file)
+    with direct_connection(database) as direct:
+        return file, postgres.dump_database(direct, file)
 
 
 def _check_free_space(size: int) -> None:

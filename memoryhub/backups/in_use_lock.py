@@ -18,6 +18,7 @@ from django.utils.translation import gettext
 from filelock import FileLock
 
 from memoryhub.backups.errors import NoLock, RestoreUnderWay
+from memoryhub.lib.direct_connection import direct_connection
 from memoryhub.lib.errors import Busy
 
 APPLICATION = "memoryhub lock"  # application_name of the lock's connection, which a restore ignores
@@ -73,16 +74,13 @@ def _file_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
 
 @contextmanager
 def _advisory_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
-    own = database.copy()
     function = "pg_try_advisory_lock" if alone else "pg_try_advisory_lock_shared"
-    try:
+    with direct_connection(database) as own:
         with own.cursor() as cursor:
             cursor.execute("SELECT set_config('application_name', %s, false)", [APPLICATION])
             cursor.execute(f"SELECT {function}(%s)", [_LOCK])
             is_acquired = bool(cursor.fetchone()[0])
         yield is_acquired
-    finally:
-        own.close()
 
 
 @contextmanager
@@ -93,13 +91,10 @@ def migration_lock(database: BaseDatabaseWrapper) -> Iterator[None]:
         with FileLock(path.with_name(f"{path.name}.migrating"), mode=0o600):
             yield
         return
-    own = database.copy()
-    try:
+    with direct_connection(database) as own:
         with own.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s)", [_MIGRATION_LOCK])
         yield
-    finally:
-        own.close()
 
 
 def database_label(database: BaseDatabaseWrapper) -> str:

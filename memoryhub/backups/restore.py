@@ -56,6 +56,7 @@ def restore_backup(
     ``accept_unapplied``: also restore if that isn't possible. Raises BadBackup, Invalid, BackupFailed,
     BackupUnderWay, Refused, Busy.
     """
+    _refuse_pooler()
     stamp = f"{now.astimezone(UTC):{STAMP}}"
     parent = Path(database.settings_dict["NAME"]).parent if database.vendor == "sqlite" else settings.MEMORYHUB_HOME
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -77,6 +78,16 @@ def restore_backup(
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
     pending = pending_migrations(set(manifest.migrations))
     return Restored(manifest, database_label(database), aside, pending, secret_key, revocations, unapplied)
+
+
+def _refuse_pooler() -> None:
+    """Raise Refused if the connection is through a pooler, which would keep its sessions and their search_path."""
+    if settings.DIRECT_DATABASE:
+        message = (
+            "A backup can't be restored through a connection pooler. Stop the pooler, set DATABASE_URL to the value "
+            "of DATABASE_DIRECT_URL, unset the latter, and restore again."
+        )
+        raise Refused(message, code="restore_refused")
 
 
 def _read_revocations(database: BaseDatabaseWrapper, *, accept_unapplied: bool) -> Revocations:

@@ -126,6 +126,11 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
         "The address of a PostgreSQL database: `postgres://user:password@host/name`. Default: SQLite in "
         "`MEMORYHUB_HOME`."
     ),
+    "DATABASE_DIRECT_URL": _(
+        "PostgreSQL's own address, if `DATABASE_URL` is the address of a pooler in transaction mode, such as "
+        "pgbouncer. Used for migrations, backups and locks. The hub then sends no startup options and uses no "
+        "server-side cursors. Default: none."
+    ),
 }
 
 
@@ -192,6 +197,9 @@ def _setting(name: str, effect: str, current: HubSettings) -> Setting:
 def _shown(name: str, current: HubSettings) -> str:
     if name == "DATABASE_URL":
         return database_label(connection)
+    if name == "DATABASE_DIRECT_URL":
+        direct = settings.DIRECT_DATABASE
+        return f"{direct['HOST']}:{direct['PORT'] or 5432}/{direct['NAME']}" if direct else ""
     value = current.values[name] if name in current.values else getattr(settings, ATTRIBUTES.get(name, name))
     if name in SECRETS:
         return gettext("set (hidden)") if value else ""

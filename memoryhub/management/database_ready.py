@@ -10,6 +10,7 @@ from django.db import DatabaseError, DataError, IntegrityError, ProgrammingError
 
 from memoryhub.backups.in_use_lock import migration_lock, using_database
 from memoryhub.lib.database_faults import UNAVAILABLE, fault_of
+from memoryhub.lib.direct_connection import default_is_direct
 from memoryhub.lib.errors import Busy, Refused
 from memoryhub.lib.migrations import applied_migrations, is_too_old, pending_migrations
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
@@ -54,7 +55,7 @@ def _create_tables(error: DatabaseError | None) -> bool:
         return False
     if applied:
         raise Refused("The database isn't up to date. Run `python3 manage.py migrate`.", code="database_not_migrated")
-    with using_database(connection), migration_lock(connection):
+    with using_database(connection), migration_lock(connection), default_is_direct():
         call_command("migrate", interactive=False, verbosity=0)
     return True
 

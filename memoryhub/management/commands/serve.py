@@ -27,6 +27,7 @@ from memoryhub.accounts.setup import issue_setup_token, operator_exists
 from memoryhub.backups.in_use_lock import database_label, migration_lock
 from memoryhub.integrity.file_check import check_file
 from memoryhub.lib.database_faults import DAMAGED
+from memoryhub.lib.direct_connection import default_is_direct
 from memoryhub.lib.migrations import applied_migrations, is_too_old
 from memoryhub.management.arguments import port_number
 from memoryhub.management.http_server import run_server
@@ -156,7 +157,7 @@ def _refuse_damage() -> None:
 def _migrate() -> int:
     """Apply pending migrations; return their number. Of several hubs that start at once, one does it."""
     try:
-        with migration_lock(connection):
+        with migration_lock(connection), default_is_direct():
             require_known_key()
             applied = _apply_migrations()
             require_known_key()
