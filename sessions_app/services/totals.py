@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, TruncDate
 
+from memoryhub.lib.add_to_rows import add_to_rows
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DailyTotal, Entry, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION
@@ -39,9 +40,23 @@ def add_entries(session: Session, entries: Sequence[Entry], *, now: datetime) ->
         active_tokens = 0 if entry.is_injected else entry.token_count
         for place, amount in enumerate((1, entry.token_count, active_tokens)):
             days[day, entry.kind][place] += amount
-    for (day, kind), change in sorted(days.items()):
-        _move_day(session.workspace_id, session.pk, day, kind, change)
-        _move_day(session.workspace_id, None, day, kind, change)
+    for owner in (session.pk, None):
+        _add_to_days(session.workspace_id, owner, days)
+
+
+def _add_to_days(workspace_id: int, session_id: int | None, days: Mapping[tuple[date, str], Sequence[int]]) -> None:
+    """Add to the daily totals of a session or (None) of a workspace."""
+    add_to_rows(
+        DailyTotal,
+        [
+            {"workspace_id": workspace_id, "session_id": session_id, "day": day, "kind": kind}
+            | dict(zip(AMOUNTS, amounts, strict=True))
+            for (day, kind), amounts in sorted(days.items())
+        ],
+        unique=("session_id" if session_id else "workspace_id", "day", "kind"),
+        condition=f"session_id IS {'NOT ' if session_id else ''}NULL",
+        sums=AMOUNTS,
+    )
 
 
 def recount_session(session: Session) -> None:
