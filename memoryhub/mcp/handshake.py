@@ -18,6 +18,10 @@ from typing import Any
 ANSWERS = Path(__file__).with_name("early_answers.json")
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # those with an initialize request
 LISTED_LATER: dict[str, dict[str, Any]] = {"resources/list": {"resources": []}}
+DISCOVER = "server/discover"  # the first request of clients of protocols without an initialize request
+VERSION_KEY, CLIENT_KEY, CAPABILITIES_KEY = (
+    f"io.modelcontextprotocol/{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities")
+)
 CHANGED = '{"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}\n'
 CHUNK = 65_536
 
@@ -25,13 +29,15 @@ CHUNK = 65_536
 class Wire:
     """Standard input and output as a file for the SDK, with early answers until the SDK serves.
 
-    The SDK gets the initialize request too, so that its state is right; its answer, the same one, is left out.
+    The SDK gets the initialize request too, so that its state is right; its answer, the same one, is left out. What
+    follows a request that is left to the SDK may depend on its answer, and is left to the SDK as well.
     """
 
     def __init__(self, reader: int, writer: int, answers: dict[str, dict[str, Any]]) -> None:
         self.reader, self.writer, self.answers = reader, writer, answers | LISTED_LATER
         self.is_serving = False
         self._initialized: int | str | None = None  # id of the request, until the SDK has answered it
+        self._is_left_to_sdk = False
         self._lists_later = False
         self._lines: SimpleQueue[str] = SimpleQueue()
         self._writing = threading.Lock()
@@ -54,6 +60,7 @@ class Wire:
         if answer:
             self._send(json.dumps(answer) + "\n")
         if answer is None or "serverInfo" in answer["result"]:
+            self._is_left_to_sdk |= self._initialized is None
             self._lines.put(line)
 
     def readline(self) -> str:
@@ -82,7 +89,11 @@ class Wire:
             request = json.loads(line)
             method, number, params = request["method"], request["id"], request.get("params") or {}
             result = self.answers[method]
-            if method == "initialize":
+            if self._is_left_to_sdk:
+                return None
+            if method == DISCOVER:
+                _check_discovery(params, result)
+            elif method == "initialize":
                 result = result | {"protocolVersion": _version(params)}
                 self._initialized = number
             elif self._initialized is None or "cursor" in params:
@@ -115,6 +126,14 @@ def answer_early(arguments: list[str], *, has_token: bool) -> None:
     os.close(nothing)
     os.dup2(2, 1)
     threading.Thread(target=wire.read, daemon=True).start()
+
+
+def _check_discovery(params: dict[str, Any], result: dict[str, Any]) -> None:
+    """Raise TypeError or KeyError unless a request asks for one of the versions in its result."""
+    meta = params["_meta"]
+    is_known = meta[VERSION_KEY] in result["supportedVersions"]
+    if not is_known or not all(isinstance(meta[key], dict) for key in (CLIENT_KEY, CAPABILITIES_KEY)):
+        raise TypeError
 
 
 def _version(params: dict[str, Any]) -> str:

@@ -64,7 +64,7 @@ def test_a_chart_is_read_zoomed_and_opened(page: Page, days: Session):
 def test_sliders_change_the_context_at_once_and_open_a_moment(page: Page, days: Session):
     page.goto(f"/w/atlas/sessions/{days.pk}/context/")
     page.locator("[data-slider=max-messages]").fill("4")
-    expect(page.locator("#context output")).to_contain_text("4 of 10 entries; 6 left out")
+    expect(page.locator("#context output")).to_contain_text("4 of 10 messages; 6 left out")
     assert "max_messages=4" in page.url
 
     page.goto("/w/atlas/timeline/")

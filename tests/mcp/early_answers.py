@@ -8,6 +8,10 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
+from mcp_types.version import LATEST_MODERN_VERSION
+
+from memoryhub.mcp.handshake import DISCOVER
 from memoryhub.mcp.server import build_server
 
 METHODS = ("tools/list", "prompts/list", "resources/templates/list")
@@ -20,6 +24,15 @@ def request(method: str, number: int = 0, **params: Any) -> str:
 def initialize(version: str = "2025-06-18") -> str:
     client = {"name": "test", "version": "1"}
     return request("initialize", protocolVersion=version, capabilities={}, clientInfo=client)
+
+
+def discover(version: str = LATEST_MODERN_VERSION) -> str:
+    meta = {
+        PROTOCOL_VERSION_META_KEY: version,
+        CLIENT_INFO_META_KEY: {"name": "test", "version": "1"},
+        CLIENT_CAPABILITIES_META_KEY: {},
+    }
+    return request(DISCOVER, _meta=meta)
 
 
 class Requests:
@@ -44,15 +57,21 @@ class Requests:
 
 def sdk_answers(version: str) -> dict[str, Any]:
     """Return the SDK's results by method, for a protocol version."""
-    requests = Requests([initialize(version), *(request(method, 1 + n) for n, method in enumerate(METHODS))])
+    lines = [initialize(version), *(request(method, 1 + n) for n, method in enumerate(METHODS))]
+    return dict(zip(("initialize", *METHODS), _results(lines), strict=True))
+
+
+def _results(lines: Iterable[str]) -> list[Any]:
+    requests = Requests(lines)
 
     async def serve() -> None:
         await build_server(lambda _request, _now: None).serve_wire(requests)  # type: ignore[arg-type, return-value]
 
     asyncio.run(serve())
-    return dict(zip(("initialize", *METHODS), requests.results, strict=True))
+    return requests.results
 
 
 def recorded() -> str:
     """Return the text of early_answers.json."""
-    return json.dumps(sdk_answers("2025-06-18"), indent=1, ensure_ascii=False) + "\n"
+    answers = {DISCOVER: _results([discover()])[0]} | sdk_answers("2025-06-18")
+    return json.dumps(answers, indent=1, ensure_ascii=False) + "\n"

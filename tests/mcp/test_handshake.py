@@ -9,11 +9,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from memoryhub.mcp.handshake import ANSWERS, Wire
+from memoryhub.mcp.handshake import ANSWERS, DISCOVER, Wire
 from memoryhub.mcp.server import build_server
-from tests.mcp.early_answers import METHODS, initialize, recorded, request, sdk_answers
+from tests.mcp.early_answers import METHODS, discover, initialize, recorded, request, sdk_answers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,6 +71,24 @@ def test_early_answers_are_the_sdk_s(pipe, version):
     assert [one["result"] for one in early] == list(sdk_answers(version).values())
 
 
+def test_clients_that_discover_the_server_first_are_answered_early(pipe):
+    pipe.send(discover())
+
+    [answer] = pipe.early()
+
+    assert answer["result"]["supportedVersions"] == list(MODERN_PROTOCOL_VERSIONS)
+    assert pipe.wire.readline() == ""
+
+
+def test_what_follows_a_request_for_the_sdk_is_left_to_it(pipe):
+    """A client whose request for another version takes too long initializes: two answers would not fit together."""
+    pipe.send(discover("2099-01-01"), initialize(), request("tools/list", 1))
+
+    assert pipe.early() == []
+    assert pipe.wire.readline() == discover("2099-01-01")
+    assert pipe.wire.readline() == initialize()
+
+
 def test_what_is_not_answered_early_is_answered_by_the_sdk_once(pipe):
     pipe.send(
         initialize(), request("resources/list", 1), '{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
@@ -96,7 +114,17 @@ def test_what_is_not_answered_early_is_answered_by_the_sdk_once(pipe):
 
 
 @pytest.mark.parametrize(
-    "line", ["nonsense\n", "[]\n", "{}\n", request("ping"), request("tools/list"), request("initialize"), "half"]
+    "line",
+    [
+        "nonsense\n",
+        "[]\n",
+        "{}\n",
+        request("ping"),
+        request("tools/list"),
+        request("initialize"),
+        request(DISCOVER),
+        "half",
+    ],
 )
 def test_other_first_lines_are_left_to_the_sdk(pipe, line):
     pipe.send(line)
