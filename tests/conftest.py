@@ -27,9 +27,10 @@ from hypothesis import settings as hypothesis_settings
 
 from memoryhub import processes
 from memoryhub.accounts import middleware
+from memoryhub.dashboard import palette
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
-from memoryhub.search import completion, counts, grouping, listing, query_embedding, ranking, semantic
+from memoryhub.search import completion, counts, grouping, listing, months, query_embedding, ranking, semantic
 from sessions_app.models import Membership, Workspace
 
 gc.disable()  # until the tests are collected
@@ -146,9 +147,9 @@ def _sign_ins_go_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Turn off time limits of searches, which depend on how busy the machine is."""
-    for module in (completion, counts, grouping, semantic, ranking, listing, query_embedding):
-        monkeypatch.setattr(module, "MILLISECONDS", 30_000)
-    monkeypatch.setattr(listing, "LISTING_MILLISECONDS", 30_000)
+    for module in (completion, counts, grouping, semantic, ranking, listing, months, query_embedding, palette):
+        for name in [name for name in vars(module) if name.endswith("MILLISECONDS")]:
+            monkeypatch.setattr(module, name, 30_000)
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from memoryhub.lib.search.query import MAX_TERMS, Query, Term
 from memoryhub.lib.search.tokenizing import STOP_WORDS, is_emoji, word_parts
 from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
 
-MILLISECONDS = 100  # for counting alone
+MILLISECONDS = 100  # for counting
 INCOMPLETE = gettext_noop("The search took too long: some results may be missing. Add a rarer word or a filter.")
 
 
@@ -89,7 +89,7 @@ def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
 def count_rows_by_term(filtered_list: Sequence[FilteredKind], terms: Sequence[Term], clock: Clock) -> list[KindQuery]:
     """Count the rows of each kind by term; on a timeout, every row is assumed to match."""
     try:
-        with time_limit(connection, clock.left(100)):
+        with time_limit(connection, clock.left(MILLISECONDS)):
             counted = count_terms(connection, [filtered.index_query for filtered in filtered_list], terms)
     except SearchTooSlow:
         totals = [filtered.count_rows() for filtered in filtered_list]

@@ -41,6 +41,7 @@ from sessions_app.models import Entry, Workspace
 LIMIT = 20
 MOST = 200  # ranked results; listing newest first has no limit
 MILLISECONDS = 130  # of database time for one search
+BEST_MILLISECONDS, NEWEST_MILLISECONDS = 90, 50  # of these, to select each kind's rows, and if that takes too long
 MAX_RANKED = 60_000  # matching rows beyond which the commonest words no longer select candidates
 ALL_COVERED = 0.99
 KIND_PRIORITY: tuple[str, ...] = (  # breaks ties: curated rows, then messages, then what is derived from them
@@ -260,12 +261,12 @@ def _decay(options: RankOptions, now: datetime) -> Decay:
 def _best(filtered: FilteredKind, asked: KindQuery, found: SearchResults, clock: Clock) -> list[int]:
     index_query = _affordable(filtered.index_query, asked.counts, found)
     try:
-        with time_limit(connection, clock.left(90)):
+        with time_limit(connection, clock.left(BEST_MILLISECONDS)):
             return best_matches(connection, index_query, total=asked.total, only=filtered.only)
     except SearchTooSlow:
         found.is_partial = True
     try:
-        with time_limit(connection, clock.left(50)):
+        with time_limit(connection, clock.left(NEWEST_MILLISECONDS)):
             return list(filtered.matches(window=CANDIDATES).order_by("-pk").values_list("pk", flat=True)[:CANDIDATES])
     except SearchTooSlow:
         return []
