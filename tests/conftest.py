@@ -27,6 +27,7 @@ from hypothesis import settings as hypothesis_settings
 
 from memoryhub import processes
 from memoryhub.accounts import middleware
+from memoryhub.backups import schema as backup_schema
 from memoryhub.dashboard import palette
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
@@ -37,7 +38,7 @@ gc.disable()  # until the tests are collected
 hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is not a bug
 hypothesis_settings.load_profile("no deadline")
 
-ASKS_A_DATABASE = {"db", "transactional_db", "live_server"}
+ASKS_A_DATABASE = {"db", "transactional_db", "live_server", "upgraded"}
 LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # see pytest_collection_modifyitems
 
 
@@ -82,7 +83,11 @@ def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> It
         own = connection.settings_dict["NAME"]
         connection.settings_dict["NAME"] = name.read_text()
         ContentType.objects.get_for_models(*apps.get_models())  # cached, as in the process that migrates
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        if connection.vendor == "sqlite":  # instead of migrating another one in each process that restores a backup
+            expected = backup_schema.read_schema(Path(connection.settings_dict["NAME"]))
+            patch.setattr(backup_schema, "expected_schema", lambda: expected)
+        yield
     with django_db_blocker.unblock():
         connection.creation.destroy_test_db(own, verbosity=0)
 

@@ -7,14 +7,17 @@ import sqlite3
 import tarfile
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from knowledge_app.models import GraphLayout
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import BadBackup, unpack_backup, write_backup_file
-from memoryhub.backups.schema import check_schema
+from memoryhub.backups.schema import check_schema, read_schema
+from memoryhub.backups.schema import expected_schema as migrated_schema  # before tests replace it
 from memoryhub.models import SignIn
 from tests.backups.databases import ON_POSTGRES, back_up, contents, restore
 
@@ -129,6 +132,11 @@ def forge(monkeypatch, statements: str) -> None:
             copy.executescript(statements)
 
     monkeypatch.setattr(sqlite, "delete_sessions", change)
+
+
+@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
+def test_the_expected_schema_is_that_of_a_migrated_database():
+    assert migrated_schema() == read_schema(Path(connection.settings_dict["NAME"]))
 
 
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")

@@ -1,30 +1,35 @@
-"""Upgrading a database of commit 827a92b, whose migrations have been squashed since."""
+"""Upgrading a database or a backup of commit 827a92b, whose migrations have been squashed since."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, redirect_stdout
+from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as hub
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.test import override_settings
 
+from memoryhub.backups import sqlite
+from memoryhub.backups.archive import content_of, digest_of, write_backup_file
+from memoryhub.backups.schema import check_schema
 from memoryhub.lib.migrations import is_too_old, pending_migrations, unknown_migrations
 from memoryhub.management.commands import serve
+from tests.backups.databases import back_up
 from tests.upgrading.schema import schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -41,47 +46,54 @@ GROWING = {"django_migrations", "django_content_type", "auth_permission"}  # `mi
 LEFT_OVER: frozenset[str] = frozenset()  # objects of the old schema that a new database no longer has
 HOME = "/srv/memoryhub"  # of the sample's hub
 
+only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="a file of SQLite")
+
 Rows = Counter[tuple[Any, ...]]
 Tables = dict[str, tuple[list[str], Rows]]
 
 
 @dataclass(frozen=True)
 class Upgraded:
+    home: Path
     database: BaseDatabaseWrapper
-    env: dict[str, str]
     before: Tables
     after: Tables
 
     def run(self, *arguments: str) -> str:
-        return _manage(self.env, *arguments)
+        return _manage(self.home, self.database, *arguments)
 
     def ask(self, *arguments: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.run(*arguments, "--json"))
         return document
 
 
-def _manage(env: dict[str, str], *arguments: str) -> str:
-    command = [sys.executable, "manage.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def _manage(home: Path, database: BaseDatabaseWrapper, *arguments: str) -> str:
+    """Run a command on another hub's database and return what it prints."""
+    connection.close()
+    with pytest.MonkeyPatch.context() as patch, override_settings(MEMORYHUB_HOME=home):
+        patch.setitem(connection.settings_dict, "NAME", database.settings_dict["NAME"])
+        patch.setattr(ContentType.objects, "_cache", {})
+        try:
+            with redirect_stdout(StringIO()) as printed:
+                call_command(*arguments)
+        finally:
+            connection.close()
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
 def upgraded(django_db_setup, django_db_blocker, tmp_path_factory) -> Iterator[Upgraded]:
+    """Migrate the sample. Tests may then use the database without ``db``, and so run together."""
     home = tmp_path_factory.mktemp("home")
-    env = os.environ | {"MEMORYHUB_HOME": str(home)}
-    env.pop("DJANGO_SETTINGS_MODULE", None)
     with django_db_blocker.unblock():
         database = connection.copy()
         database.settings_dict = {**connection.settings_dict, **_load(home)}
-        env["DATABASE_URL"] = _address(database.settings_dict)
         before = _tables(database)
         database.close()
-        _manage(env, "migrate", "--verbosity", "0")
+        _manage(home, database, "migrate", "--verbosity", "0")
         kept = {table: columns for table, (columns, _) in before.items() if table not in TRANSFORMED}
         after = _tables(database, kept)
-        yield Upgraded(database, env, before, after)
+        yield Upgraded(home, database, before, after)
         database.close()
         if database.vendor == "postgresql":
             with closing(connection.copy()) as other, other.cursor() as cursor:
@@ -105,12 +117,6 @@ def _load(home: Path) -> dict[str, Any]:
         with own.cursor() as cursor:
             cursor.execute(text)
     return {"NAME": name}
-
-
-def _address(settings: dict[str, Any]) -> str:
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{settings['NAME']}"
-    return "postgres://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format_map(settings)
 
 
 def _tables(database: BaseDatabaseWrapper, columns: dict[str, list[str]] | None = None) -> Tables:
@@ -148,7 +154,7 @@ def test_upgrading_keeps_every_row(upgraded):
     assert {table for table in kept if after[table] - before[table]} <= GROWING
 
 
-def test_an_upgraded_database_has_the_schema_of_a_new_one(upgraded, db):
+def test_an_upgraded_database_has_the_schema_of_a_new_one(upgraded):
     old, new = schema(upgraded.database), schema(connection)
 
     assert set(old) - LEFT_OVER == set(new)
@@ -212,6 +218,63 @@ def test_search_works_after_the_upgrade(upgraded):
 
     upgraded.run("knowledge", "add", "atlas", "--content", "Orchids bloom in May", "--category", "learned_fact")
     assert len(upgraded.ask("search", "orchids", "--workspace", "atlas")["results"]) == 1
+
+
+@pytest.fixture
+def old_backup(upgraded, tmp_path, settings):
+    """Return a backup, and its manifest, as commit 827a92b created them: with sessions and without a MAC."""
+    settings.MEMORYHUB_HOME = tmp_path / "old-home"
+    settings.MEMORYHUB_HOME.mkdir()
+    (settings.MEMORYHUB_HOME / "secret_key").write_text(hub.SECRET_KEY)
+    _load(settings.MEMORYHUB_HOME)
+    database = settings.MEMORYHUB_HOME / "memoryhub.sqlite3"
+    with closing(sqlite3.connect(database)) as raw:
+        raw.execute("INSERT INTO django_session VALUES ('key', 'data', '2030-01-01')")
+        raw.commit()
+    tables = sqlite.contents(database)
+    manifest = replace(
+        back_up(tmp_path / "new").manifest,
+        migrations=_applied(database),
+        tables=tables,
+        digest=digest_of(tables),
+        members={"database.sqlite3": content_of(database)},
+        mac="",
+    )
+    file = tmp_path / "old.tar.gz"
+    with file.open("wb") as out:
+        write_backup_file(out, manifest, {"database.sqlite3": database}, "")
+    return file, manifest
+
+
+def _applied(database: Path) -> list[str]:
+    with closing(sqlite3.connect(database)) as raw:
+        return sorted(".".join(row) for row in raw.execute("SELECT app, name FROM django_migrations"))
+
+
+@only_sqlite
+def test_an_old_backup_is_restored_with_warnings(old_backup, tmp_path):
+    file, manifest = old_backup
+    restored_to = connection.copy()
+    restored_to.settings_dict["NAME"] = str(tmp_path / "restored.sqlite3")
+
+    restored = json.loads(_manage(tmp_path, restored_to, "restore", str(file), "--json"))
+
+    assert "no MAC" in restored["warnings"][0]
+    assert "login sessions" in restored["warnings"][1]
+    assert restored["pending_migrations"]
+    rows = sqlite.contents(tmp_path / "restored.sqlite3")
+    assert rows["django_session"].size == rows["memoryhub_signin"].size == 0
+    assert {name for name in manifest.tables if rows[name] != manifest.tables[name]} == {
+        "django_session",
+        "memoryhub_signin",
+    }
+
+
+@only_sqlite
+def test_the_schema_of_an_upgraded_database_is_accepted_in_backups(old_backup, upgraded):
+    database = Path(upgraded.database.settings_dict["NAME"])
+
+    check_schema(database, replace(old_backup[1], migrations=_applied(database)))
 
 
 def applied_at_827a92b() -> set[str]:
