@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import (
@@ -237,14 +237,16 @@ def test_every_promise_has_a_case():
     assert CHECKS.keys() - BREAKING.keys() == {"database.integrity"}
 
 
-@pytest.mark.parametrize("name", BREAKING)
-def test_a_broken_promise_is_named_with_its_place(name, healthy):
-    BREAKING[name]()
+def test_each_broken_promise_is_named_with_its_place(healthy):
+    """One test, because a healthy workspace takes half a second to fill."""
+    for name, break_promise in BREAKING.items():
+        with transaction.atomic():
+            break_promise()
+            found = [row for row in check_memory().broken if row.invariant == name]
+            transaction.set_rollback(True)
 
-    found = [row for row in check_memory().broken if row.invariant == name]
-
-    assert found
-    assert all(row.what and row.where for row in found)
+        assert found, name
+        assert all(row.what and row.where for row in found), name
 
 
 def test_a_row_that_names_a_missing_one_is_found(healthy):

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ QUERIES = [
     "",
     "nothing like this anywhere",
 ]
+KNOWLEDGE_QUERIES = ["", "Maya", "user_message", "decision user", "使用", "PostgreSQL 16", "2026", " "]
 
 
 def words(text):
@@ -107,35 +109,27 @@ def log_of(folder: Path) -> Path:
 
 
 @with_fixture
-@pytest.mark.parametrize("category", ["", "learned_fact", "user_preference", "none"])
-def test_memory_is_found_as_grip_finds_it(category):
+def test_everything_is_found_as_grip_finds_it():
+    """One test, because importing the fixture takes most of a second."""
     workspace = take(GRIP)
     text = (FILES / "MEMORY.md").read_text()
+    for category, query, limit in product(["", "learned_fact", "user_preference", "none"], QUERIES, (10, 3)):
+        expected = memory_of_grip(text, query, category=category, limit=limit)
+        found = answers(search_memory(workspace, query, category=category, limit=limit))
+        assert found == expected, (query, category, limit)
 
-    for query in QUERIES:
-        for limit in (10, 3):
-            expected = memory_of_grip(text, query, category=category, limit=limit)
-            assert answers(search_memory(workspace, query, category=category, limit=limit)) == expected, query
-
-
-@with_fixture
-@pytest.mark.parametrize("decay", [0.001, 0.0, 0.5])
-def test_history_is_found_as_grip_finds_it(decay):
-    workspace = take(GRIP)
     text = (FILES / "HISTORY.md").read_text()
+    for decay, query, limit in product([0.001, 0.0, 0.5], QUERIES, (20, 3)):
+        expected = history_of_grip(text, query, decay=decay, limit=limit)
+        found = answers(search_history(workspace, query, decay=decay, now=NOW, limit=limit))
+        assert found == expected, (query, decay, limit)
 
-    for query in QUERIES:
-        for limit in (20, 3):
-            expected = history_of_grip(text, query, decay=decay, limit=limit)
-            assert answers(search_history(workspace, query, decay=decay, now=NOW, limit=limit)) == expected, query
-
-
-@with_fixture
-@pytest.mark.parametrize("query", ["", "Maya", "user_message", "decision user", "使用", "PostgreSQL 16", "2026", " "])
-@pytest.mark.parametrize("category", ["", "project_decision"])
-def test_knowledge_is_found_as_grip_finds_it(query, category):
-    workspace = take(GRIP)
     rows = json.loads((FILES / "knowledge.json").read_text())["entries"]
+    for category, query in product(["", "project_decision"], KNOWLEDGE_QUERIES):
+        check_knowledge(workspace, rows, query, category)
+
+
+def check_knowledge(workspace, rows, query, category):
     expected = [
         row for row in rows
         if category in ("", row["category"])
@@ -145,7 +139,7 @@ def test_knowledge_is_found_as_grip_finds_it(query, category):
 
     hits = search_knowledge(workspace, query, category=category)
 
-    assert [hit.line for hit in hits] == [row["content"] for row in expected]
+    assert [hit.line for hit in hits] == [row["content"] for row in expected], (query, category)
     assert {hit.id for hit in hits} <= set(KnowledgeEntry.objects.values_list("pk", flat=True))
 
 

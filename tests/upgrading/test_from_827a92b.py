@@ -7,22 +7,19 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from dataclasses import dataclass, replace
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as hub
-from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from django.test import override_settings
 
 from memoryhub.backups import sqlite
 from memoryhub.backups.archive import content_of, digest_of, write_backup_file
@@ -30,6 +27,7 @@ from memoryhub.backups.schema import check_schema
 from memoryhub.lib.migrations import is_too_old, pending_migrations, unknown_migrations
 from memoryhub.management.commands import serve
 from tests.backups.databases import back_up
+from tests.other_hub import manage
 from tests.upgrading.schema import schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -60,25 +58,11 @@ class Upgraded:
     after: Tables
 
     def run(self, *arguments: str) -> str:
-        return _manage(self.home, self.database, *arguments)
+        return manage(self.home, self.database.settings_dict["NAME"], *arguments)
 
     def ask(self, *arguments: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.run(*arguments, "--json"))
         return document
-
-
-def _manage(home: Path, database: BaseDatabaseWrapper, *arguments: str) -> str:
-    """Run a command on another hub's database and return what it prints."""
-    connection.close()
-    with pytest.MonkeyPatch.context() as patch, override_settings(MEMORYHUB_HOME=home):
-        patch.setitem(connection.settings_dict, "NAME", database.settings_dict["NAME"])
-        patch.setattr(ContentType.objects, "_cache", {})
-        try:
-            with redirect_stdout(StringIO()) as printed:
-                call_command(*arguments)
-        finally:
-            connection.close()
-    return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +74,7 @@ def upgraded(django_db_setup, django_db_blocker, tmp_path_factory) -> Iterator[U
         database.settings_dict = {**connection.settings_dict, **_load(home)}
         before = _tables(database)
         database.close()
-        _manage(home, database, "migrate", "--verbosity", "0")
+        manage(home, database.settings_dict["NAME"], "migrate", "--verbosity", "0")
         kept = {table: columns for table, (columns, _) in before.items() if table not in TRANSFORMED}
         after = _tables(database, kept)
         yield Upgraded(home, database, before, after)
@@ -254,15 +238,14 @@ def _applied(database: Path) -> list[str]:
 @only_sqlite
 def test_an_old_backup_is_restored_with_warnings(old_backup, tmp_path):
     file, manifest = old_backup
-    restored_to = connection.copy()
-    restored_to.settings_dict["NAME"] = str(tmp_path / "restored.sqlite3")
+    database = tmp_path / "restored.sqlite3"
 
-    restored = json.loads(_manage(tmp_path, restored_to, "restore", str(file), "--json"))
+    restored = json.loads(manage(tmp_path, str(database), "restore", str(file), "--json"))
 
     assert "no MAC" in restored["warnings"][0]
     assert "login sessions" in restored["warnings"][1]
     assert restored["pending_migrations"]
-    rows = sqlite.contents(tmp_path / "restored.sqlite3")
+    rows = sqlite.contents(database)
     assert rows["django_session"].size == rows["memoryhub_signin"].size == 0
     assert {name for name in manifest.tables if rows[name] != manifest.tables[name]} == {
         "django_session",
