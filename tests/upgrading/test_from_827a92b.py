@@ -25,6 +25,7 @@ from memoryhub.backups import sqlite
 from memoryhub.backups.archive import content_of, digest_of, write_backup_file
 from memoryhub.backups.schema import check_schema
 from memoryhub.lib.migrations import is_too_old, pending_migrations, unknown_migrations
+from memoryhub.lib.search.postgres_index import COLUMN
 from memoryhub.management.commands import serve
 from tests.backups.databases import back_up
 from tests.other_hub import manage
@@ -104,14 +105,14 @@ def _load(home: Path) -> dict[str, Any]:
 
 
 def _tables(database: BaseDatabaseWrapper, columns: dict[str, list[str]] | None = None) -> Tables:
-    """Return the rows of all tables but those that a search index consists of."""
+    """Return the rows of all tables, without those and the columns that search indexes consist of."""
     found: Tables = {}
     with database.cursor() as cursor:
         for table in database.introspection.table_names(cursor):
             if "_words" in table:
                 continue
             described = database.introspection.get_table_description(cursor, table)
-            names = (columns or {}).get(table) or [column.name for column in described]
+            names = (columns or {}).get(table) or [column.name for column in described if column.name != COLUMN]
             cursor.execute(f"SELECT {', '.join(map(database.ops.quote_name, names))} FROM {table}")
             found[table] = names, Counter(tuple(map(_plain, row)) for row in cursor.fetchall())
     return found
