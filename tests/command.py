@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-PROCESSES_PER_CORE = 2  # tests often wait: for other processes, for a page, for a deadline
 MOST_PROCESSES = 16
 EXAMPLE = "tests/test_house.py"
 HOW_TO_RUN_ONE = f"To run one file or one test: python3 manage.py test {EXAMPLE} (or {EXAMPLE}::test_name)"
@@ -35,8 +34,12 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def default_processes() -> int:
+    """Return one more than there are cores, since tests often wait. On PostgreSQL, the server needs that core.
+
+    Each further process takes ten seconds to collect the tests and to load what they use.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(PROCESSES_PER_CORE * cores, MOST_PROCESSES)
+    return min(cores if os.environ.get("TEST_DATABASE_URL") else cores + 1, MOST_PROCESSES)
 
 
 def _needs_one_process(options: argparse.Namespace) -> bool:
