@@ -90,6 +90,13 @@ def test_edits_keep_the_form(workspace):
     assert check_memory().broken == []
 
 
+def test_a_fact_can_repeat_another_one(workspace):
+    document = take(workspace, "x\n§\nThe office is in Lisbon")
+
+    assert edit_fact(fact("The office"), text="x", category="", section="", by=BY).line == 3
+    assert text_of(document) == "x\n§\nx"
+
+
 def test_an_entry_cannot_contain_the_separator(workspace):
     document = take(workspace)
 

@@ -5,10 +5,12 @@ from django.urls import reverse
 
 from knowledge_app.models import Fact, HeldChange, KnowledgeEntry, Observation
 from knowledge_app.services.documents.fact_edits import undo_revision
+from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.proposals import append_fact
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
+from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.mcp.calls import CODE
 from memoryhub.runs.review import approve_run
 from sessions_app.models import Run
@@ -140,6 +142,32 @@ def test_an_agents_own_fact_changes_at_once_and_anothers_is_proposed(workspace, 
     undo_revision(document, changed.structured_content["revision"], by=BY)
     document.refresh_from_db()
     assert "50 places" in document.head.content
+
+
+def test_the_category_of_a_corrected_fact_stays(workspace, token):
+    with_document(workspace, "MEMORY.md", "# Facts\n- Ana keeps bees\n")
+    document = Fact.objects.get().document
+    append_fact(document, "[bees] bees", by=SCOUT)
+
+    correct(token, Fact.objects.get(text="bees"), "wasps", kind="fact")
+
+    document.refresh_from_db()
+    assert document.head.content.endswith("- [bees] wasps\n")
+
+
+@pytest.mark.parametrize("is_corrected", [True, False])
+def test_a_fact_of_several_lines_is_changed_as_a_whole(workspace, token, is_corrected):
+    record = DocumentRecord("MEMORY.md", "Ana likes tea\n- and not coffee\n§\nThe office is in Lisbon", separator="§")
+    import_document(workspace=workspace, record=record, path="memories/MEMORY.md", now=NOW, dry_run=False)
+    fact = Fact.objects.get(line=1)
+
+    if is_corrected:
+        correct(token, fact, "Ana likes coffee\n- and tea", kind="memory")
+    else:
+        call(token, "memory_withdraw", kind="memory", id=fact.pk)
+
+    expected = "Ana likes coffee\n- and tea\n§\n" if is_corrected else ""
+    assert HeldChange.objects.get().proposed == f"{expected}The office is in Lisbon"
 
 
 @pytest.mark.parametrize("tool", ["memory_correct", "memory_withdraw"])

@@ -132,12 +132,7 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
     living = Fact.objects.filter(pk=fact.pk, died=None).first()
     if living is None or document.head is None:
         raise NotFound(gettext("This fact has been removed in the meantime."), code="no_such_fact")
-    if document.separator:
-        entry = checked_entry(document, text)
-        new_text = with_entry(document.head.content, document.separator, entry, at=living.line)
-        line = next(one.line for one in split_entries(new_text, document.separator) if one.text == entry)
-    else:
-        new_text, line = _with_fact(document.head.content, living, text, category, section)
+    new_text, line = with_fact(document, living, text=text, category=category, section=section)
     revision = revise_document(document, new_text, base=document.head, by=by, reason="edited a fact")
     living.refresh_from_db()
     if living.died_id is None:
@@ -149,7 +144,7 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
     return heir
 
 
-def checked_entry(document: MemoryDocument, text: str) -> str:
+def _checked_entry(document: MemoryDocument, text: str) -> str:
     """Return a fact as an entry of a document with separators; it may have several lines. Raises Invalid."""
     entry = clean_text(text.replace("\r\n", "\n")).strip()
     if not entry or any(line.strip() == document.separator for line in entry.split("\n")):
@@ -158,8 +153,13 @@ def checked_entry(document: MemoryDocument, text: str) -> str:
     return entry
 
 
-def _with_fact(before: str, fact: Fact, text: str, category: str, section: str) -> tuple[str, int]:
-    """Return a document with a fact reworded or moved, and the fact's line. Raises NotFound."""
+def with_fact(document: MemoryDocument, fact: Fact, *, text: str, category: str, section: str) -> tuple[str, int]:
+    """Return a document's text with a fact reworded or moved, and the fact's line. Raises NotFound, Invalid."""
+    before = document.head.content if document.head else ""
+    if document.separator:
+        place = [entry.line for entry in split_entries(before, document.separator)].index(fact.line)
+        after = with_entry(before, document.separator, _checked_entry(document, text), at=fact.line)
+        return after, split_entries(after, document.separator)[place].line
     lines = before.split("\n")
     bullet = _BULLET.match(lines[fact.line - 1])
     mark = bullet.group() if bullet else "- "

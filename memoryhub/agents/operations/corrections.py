@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from knowledge_app.models import Fact, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import Fact, KeyValue, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services.documents.editing import with_fact, without_facts
 from knowledge_app.services.documents.proposals import MAX_FACT, Written, propose_text, write_text
 from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.key_values import checked
@@ -62,7 +63,7 @@ def correct(caller: Caller, kind: str, pk: int, text: str, *, reason: str = "", 
     """Replace the text of a fact, knowledge entry, observation or value. Returns what ``withdraw`` returns."""
     require(caller, "append")
     if kind in FACTS:
-        return _change_fact(caller, pk, _fact_text(text), reason, now)
+        return _change_fact(caller, pk, text, reason, now)
     found, row = _row(caller, kind, pk)
     new = found.clean(row, text)
     values = {found.text: new} | ({"is_json": False} if found is KEY_VALUES else {})
@@ -113,7 +114,7 @@ def _change_row(
 
 
 def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: datetime) -> Document:
-    """Replace or remove (None) the line of a fact."""
+    """Replace the text of a fact, or remove the fact (None)."""
     fact = find_fact(caller.workspace, pk)
     head = fact.document.head
     if fact.died_id is not None or head is None:
@@ -121,15 +122,11 @@ def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: da
     if fact.pinned:
         raise Conflict("A person pinned this fact: only people change it.", code="pinned")
     record_access(caller, "facts.read", seen_rows("facts", [pk]), now)
-    lines = head.content.split("\n")
     if text is None:
-        del lines[fact.line - 1]
+        new = without_facts(fact.document, head.content, {fact.line})
     else:
-        old = lines[fact.line - 1]
-        if fact.text not in old:
-            raise Invalid("This fact has several lines. Use memory_document_propose.", code="not_one_line")
-        lines[fact.line - 1] = old.replace(fact.text, text, 1)
-    new = "\n".join(lines)
+        text = _fact_text(fact.document, text)
+        new, _ = with_fact(fact.document, fact, text=text, category=fact.category, section=fact.section)
     if new == head.content:
         return _document("memory", pk, "unchanged", revision=head.number)
     by, why = By(caller.actor, now), _why(caller, reason)
@@ -153,8 +150,8 @@ def _written(pk: int, written: Written, base: int) -> Document:
     return _document("memory", pk, "changed" if written.revision else "unchanged", revision=number)
 
 
-def _fact_text(text: str) -> str:
-    new = " ".join(clean_text(text).split()).removeprefix("- ")
+def _fact_text(document: MemoryDocument, text: str) -> str:
+    new = text if document.separator else " ".join(clean_text(text).split()).removeprefix("- ")
     if not new or len(new) > MAX_FACT:
         raise Invalid(f"A fact must have 1 to {MAX_FACT:,} characters.", code="bad_fact")
     return new
