@@ -12,6 +12,7 @@ from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SessionRecord,
 from memoryhub.lib.text import as_markdown
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.querysets import IN_CONVERSATION
+from sessions_app.services.session_links import link_key
 
 
 def session_record(
@@ -47,9 +48,9 @@ def session_record(
         is_visible_to_agent=session.is_visible_to_agent,
         note=session.note,
         epoch=epoch,
-        parent_key=session.extra.get("parent_key", ""),
+        parent_key=link_key(session.extra, "parent_key"),
         parent_call_id=session.parent_call_id,
-        forked_from=session.extra.get("forked_from", ""),
+        forked_from=link_key(session.extra, "forked_from"),
         extra=session.extra,
     )
 

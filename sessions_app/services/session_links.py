@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Q
 
 from memoryhub.lib.layouts.records import SessionRecord
@@ -15,19 +17,25 @@ def stored_links(record: SessionRecord) -> dict[str, str]:
     return {name: getattr(record, name) for name in LINKS if getattr(record, name)}
 
 
+def link_key(extra: dict[str, Any], name: str) -> str:
+    """Return the key of the other session; "" if there is none. Files have fields of these names, too."""
+    key = extra.get(name)
+    return key if isinstance(key, str) else ""
+
+
 def link_sessions(workspace: Workspace) -> None:
     """Link the sessions of a workspace whose parents or originals were imported, in whichever order."""
     waiting = Q()
     for name, field in LINKS.items():
         waiting |= Q(**{field: None, "extra__contains": name})
     sessions = list(Session.objects.filter(waiting, workspace=workspace).only("key", "extra", *LINKS.values()))
-    keys = {session.extra[name] for session in sessions for name in LINKS if isinstance(session.extra.get(name), str)}
+    keys = {key for session in sessions for name in LINKS if (key := link_key(session.extra, name))}
     found: dict[str, int] = {}
     for start in range(0, len(keys), 500):
         some = Session.objects.filter(workspace=workspace, key__in=sorted(keys)[start : start + 500])
         found |= dict(some.values_list("key", "pk"))
     for session in sessions:
-        links = {f"{field}_id": found.get(session.extra.get(name, "")) for name, field in LINKS.items()}
+        links = {f"{field}_id": found.get(link_key(session.extra, name)) for name, field in LINKS.items()}
         new = {field: pk for field, pk in links.items() if pk and pk != session.pk and not getattr(session, field)}
         if new:
             Session.objects.filter(pk=session.pk).update(**new)

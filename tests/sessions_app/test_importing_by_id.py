@@ -6,9 +6,10 @@ import pytest
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord, SummaryRecord
 from memoryhub.lib.safe_folder import FileInfo
-from memoryhub.sync.fork_order import originals_first
+from memoryhub.sync.fork_order import MAX_WAITING, originals_first
 from memoryhub.sync.importing import import_source_file
 from sessions_app.models import Entry, Session, SourceFile, Workspace
+from sessions_app.services.export import session_record
 from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import mark_missing
 from tests.records import entry_record
@@ -130,6 +131,21 @@ def test_originals_are_imported_before_their_forks(workspace):
     assert [read.path for read in ordered] == ["z.jsonl", "b.jsonl", "a.jsonl", "c.jsonl"]
 
 
+def test_few_forks_wait_for_originals_that_are_not_there(workspace, django_assert_num_queries):
+    reads = [
+        FileRead(f"{number}.jsonl", "session", None, [record("a", key=f"claude:{number}", forked_from="claude:gone")])
+        for number in range(MAX_WAITING + 3)
+    ]
+    arrived = iter(reads)
+
+    with django_assert_num_queries(MAX_WAITING + 1):
+        first = next(originals_first(workspace, arrived))
+
+    assert first is reads[0]
+    assert list(arrived) == reads[-2:]
+    assert list(originals_first(workspace, reads)) == reads
+
+
 @pytest.mark.parametrize("parent_first", [True, False])
 def test_a_subagent_is_linked_in_either_order(workspace, parent_first):
     parent = record("a")
@@ -140,6 +156,14 @@ def test_a_subagent_is_linked_in_either_order(workspace, parent_first):
     session = Session.objects.get(key="claude:a/agent-1")
     assert session.parent == Session.objects.get(key="claude:a")
     assert session.parent_call_id == "toolu_1"
+
+
+def test_fields_of_a_file_that_are_called_like_links_are_kept_as_they_are(workspace):
+    take(workspace, record("a", extra={"parent_key": ["x"], "forked_from": {"id": 7}}))
+
+    session = Session.objects.get()
+    assert session.extra == {"parent_key": ["x"], "forked_from": {"id": 7}}
+    assert (session_record(session).parent_key, session_record(session).forked_from) == ("", "")
 
 
 def test_a_session_keeps_what_its_file_lacks(workspace):
