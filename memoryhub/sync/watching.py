@@ -65,13 +65,14 @@ class WatchedFolder:
     """A watched folder, with the workspaces imported from it by primary key: one, or several projects of a home.
 
     ``check_at``: when the files of a home are compared with ``stamps`` again (monotonic seconds), in ``checking``.
+    ``stamps`` is None before the first check.
     """
 
     path: str
     lock: FileLock
     stopped: Event = field(default_factory=Event)
     workspaces: dict[int, FollowedWorkspace] = field(default_factory=dict)
-    stamps: Stamps = field(default_factory=dict)
+    stamps: Stamps | None = None
     check_at: float = 0.0
     checking: Future[None] | None = None
     watcher: Thread | None = None
@@ -310,7 +311,7 @@ def _schedule_what_changed(one: WatchedFolder, wakeup: Event) -> None:
     """
     with Folder(Path(one.path)) as folder:
         stamps = home_stamps(folder, places_to_watch(folder, one.layout))
-        changed = {path for path, _ in stamps.items() ^ one.stamps.items()} if one.stamps else set()
+        changed = {path for path, _ in stamps.items() ^ (stamps if one.stamps is None else one.stamps).items()}
         _schedule_changed(one, wakeup, folder, changed)
         one.stamps = stamps
     for each in list(one.workspaces.values()):
@@ -352,6 +353,7 @@ def _sync_one(one: FollowedWorkspace, actor: Actor, on_result: OnResult, wakeup:
         retry_after = RETRY_SECONDS
     except Exception:
         logger.exception("sync of workspace %s failed", one.workspace.pk)
+        retry_after = POLL_SECONDS
     finally:
         connection.close()
     if retry_after is not None:

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 from threading import Event
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
@@ -173,6 +174,27 @@ def test_one_check_of_a_home_finds_the_projects_that_changed(home):
     (home / "projects" / FORGE / "memory" / "MEMORY.md").write_text("- no milk\n")
     watching._schedule_what_changed(one, Event())
     assert [each.due_at < watching.NEVER for each in one.workspaces.values()] == [False, True]
+
+
+def test_the_first_file_of_an_empty_home_is_a_change(home):
+    [workspace, _] = import_all(home)
+    one = watching.WatchedFolder(str(home), None, stamps={})
+    one.workspaces = {workspace.pk: watching.FollowedWorkspace(workspace, due_at=watching.NEVER)}
+
+    watching._schedule_what_changed(one, Event())
+
+    assert one.workspaces[workspace.pk].due_at < watching.NEVER
+
+
+def test_a_project_is_synced_again_after_an_unexpected_error(home, monkeypatch):
+    [workspace, _] = import_all(home)
+    one = watching.FollowedWorkspace(workspace, due_at=watching.NEVER)
+    monkeypatch.setattr(watching, "sync_workspace", Mock(side_effect=ValueError))
+    monkeypatch.setattr(watching, "connection", Mock())
+
+    watching._sync_one(one, PERSON, Mock(), Event())
+
+    assert one.due_at < watching.NEVER
 
 
 @pytest.mark.parametrize(("is_allowed", "count"), [(True, 2), (False, 1)])
