@@ -176,12 +176,15 @@ class Rollout:
         """Mark the entries of the last turns; a turn begins with the user's message."""
         if type(turns) is not int or turns < 1:
             return
-        starts = [place for place, index in enumerate(self._open) if self._is_prompt(self.entries[index])]
-        if starts:
-            cut = starts[max(len(starts) - turns, 0)]
-            for index in self._open[cut:]:
-                self.entries[index] = replace(self.entries[index], is_rewound=True)
-            del self._open[cut:]
+        cut = len(self._open)
+        for place in reversed(range(cut)):
+            if self._is_prompt(self.entries[self._open[place]]):
+                cut, turns = place, turns - 1
+                if not turns:
+                    break
+        for index in self._open[cut:]:
+            self.entries[index] = replace(self.entries[index], is_rewound=True)
+        del self._open[cut:]
 
     @staticmethod
     def _is_prompt(entry: EntryRecord) -> bool:
@@ -202,10 +205,9 @@ class Rollout:
         self._open = [index for index in self._open if self._is_kept(self.entries[index], kept)]
         for index in folded:
             self.entries[index] = replace(self.entries[index], summary_source_id=name)
-        self.summaries = [
-            one if "parentId" in one.extra else replace(one, extra=one.extra | {"parentId": name})
-            for one in self.summaries
-        ]
+        if self.summaries:
+            last = self.summaries[-1]
+            self.summaries[-1] = replace(last, extra=last.extra | {"parentId": name})
         ids = [self.entries[index].source_id for index in folded]
         self.summaries.append(SummaryRecord(name, text, ids, created_at=time.moment))
 
