@@ -15,7 +15,7 @@ from memoryhub.lib.layouts.message_parts import own_id
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem, Project
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
-from memoryhub.lib.validation import BadJSON, decode_json
+from memoryhub.lib.validation import BadJSON, clean_text, decode_json, visible_line
 
 LAYOUT = "codex"
 ROLLOUT = re.compile(
@@ -24,8 +24,9 @@ ROLLOUT = re.compile(
 MAX_ANCESTORS = 20
 NO_FOLDER = "(no folder)"  # the project of sessions that don't say where they worked
 MAX_KNOWN_HEADS = 20_000
+MAX_CWD = 1000  # characters; PostgreSQL can't index much longer names of projects
 _YEAR, _TWO = re.compile(r"\d{4}"), re.compile(r"\d\d")
-_CWD = re.compile(r"<cwd>([^<]{1,1000})</cwd>|Current working directory: ([^\\\n]{1,1000})")
+_CWD = re.compile(r"<cwd>([^<]+)</cwd>|Current working directory: ([^\\\n]+)")
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def _read_head(stream: Stream) -> Head:
     if not isinstance(cwd, str):
         match = _CWD.search(data[:200_000].decode("utf-8", "replace"))
         cwd = (match.group(1) or match.group(2)) if match else ""
+    cwd = visible_line(clean_text(cwd)) if len(cwd) <= MAX_CWD else ""
     forked_at = place if type(place) is int else None
     is_rollout = isinstance(record, dict) and (record.get("type") == "session_meta" or "instructions" in record)
     return Head(own_id(meta.get("id")), cwd, own_id(meta.get("forked_from_id")), forked_at, is_rollout)

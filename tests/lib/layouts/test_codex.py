@@ -296,6 +296,19 @@ def test_projects_are_read_one_by_one_and_names_come_from_the_index(tmp_path):
     assert (document.name, document.is_instructions) == ("AGENTS.md", True)
 
 
+@pytest.mark.parametrize(("cwd", "name"), [("/home/\nana", "/home/\\u000aana"), ("/" + "x" * 2_000, codex.NO_FOLDER)])
+def test_a_project_has_a_name_that_can_be_stored(tmp_path, cwd, name):
+    write(tmp_path, [meta(cwd=cwd), said("user", "One")])
+    context = f"Current working directory: {cwd}".replace("\n", "\x00") + "\n"
+    write(tmp_path, ['{"id": "x", "instructions": "x"}', context], SECOND)
+
+    with Folder(tmp_path) as folder:
+        names = [project.name for project in codex.projects(folder)]
+
+    assert names == sorted({name, name.replace("000a", "0000")})
+    assert sessions(tmp_path, name)
+
+
 def test_images_become_placeholders(tmp_path):
     image = {"type": "input_image", "image_url": "data:image/png;base64," + "AAAA" * 100}
     picture = {"id": "ig_1", "result": "AAAA" * 400}
