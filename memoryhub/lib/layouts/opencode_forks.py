@@ -26,7 +26,8 @@ def find_copies(store: Store, created: Mapping[str, Any]) -> Copies:
     """Return the copied messages of a store. ``created``: when each session was created, by its id."""
     by_time: defaultdict[Any, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row in store.rows("message", ("id", "session_id", "time_created"), order="id"):
-        if row["time_created"] and isinstance(row["id"], str) and isinstance(created.get(row["session_id"]), int):
+        are_texts = isinstance(row["id"], str) and isinstance(row["session_id"], str)
+        if row["time_created"] and are_texts and isinstance(created.get(row["session_id"]), int):
             by_time[row["time_created"]][row["session_id"]].append(row["id"])
     found = Copies()
     for time, sessions in by_time.items():

@@ -20,6 +20,7 @@ from memoryhub.lib.sqlite_source import Store, open_store, store_stamp
 from memoryhub.lib.validation import clean_text, visible_line
 
 T = TypeVar("T")
+MAX_COMPUTED = 1_000  # stores; each import of an archive reads its own copy
 _computed: dict[str, tuple[str, Any]] = {}  # stamps and values of ``from_store``, by absolute path
 
 
@@ -73,6 +74,8 @@ def from_store(folder: Folder, path: str, compute: Callable[[Store], T], default
             value = compute(store)
     except UnreadableFile:
         return default
+    if len(_computed) >= MAX_COMPUTED:
+        _computed.clear()
     _computed[place] = (stamp, value)
     return value
 

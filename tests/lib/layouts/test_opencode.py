@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from memoryhub.lib.layouts import opencode
 from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.opencode_forks import find_copies
 from memoryhub.lib.layouts.opencode_sessions import unquoted
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import FileRead, SessionRecord
@@ -368,3 +370,10 @@ def test_a_fork_repeats_messages_under_the_ids_of_their_originals(tmp_path):
     assert fork.entries[:2] == first.entries
     assert [(one.content, one.is_rewound) for one in fork.entries[2:]] == [("go on", True)]
     assert (first.forked_from, fork.forked_from) == ("", "opencode:ses_1")
+
+
+def test_sessions_whose_ids_are_not_texts_have_no_forks():
+    rows = [{"id": name, "session_id": session, "time_created": 5} for name, session in (("a", "s"), ("b", b"s"))]
+    store = Mock(rows=Mock(return_value=rows))
+
+    assert find_copies(store, {"s": 9, b"s": 9}).messages == {}
