@@ -46,6 +46,17 @@ def test_items_are_updated_and_deleted(hub):
     assert store.search(USER) == store.list_namespaces() == []
 
 
+@pytest.mark.parametrize("text", ["prefers spaces", "[]", '{"value": 1}'])
+def test_a_value_that_is_not_an_item_is_replaced(hub, text):
+    store = HubStore(hub)
+    hub.write("langgraph/users/olga%2F7/tabs", text)
+
+    assert store.get(USER, "tabs") is None
+    assert store.search(USER) == []
+    store.put(USER, "tabs", {"text": "prefers tabs"})
+    assert store.get(USER, "tabs").value == {"text": "prefers tabs"}
+
+
 def test_items_are_searched(hub):
     store = HubStore(hub)
     for key, text, age in (("a", "Deploys go to the north region", 1), ("b", "Olga likes tabs", 2), ("c", "Tea", 3)):

@@ -43,6 +43,8 @@ def test_files_are_created_changed_and_removed(workspace):
         {"command": "insert", "path": NOTES, "insert_line": 9, "insert_text": "x"},
         {"command": "delete", "path": "/memories"},
         {"command": "rename", "old_path": "/memories/none", "new_path": "/memories/other"},
+        {"command": "view", "path": NOTES, "view_range": [1, 2, 3]},
+        {"command": "view", "path": 7},
         {"command": "format"},
     ],
 )

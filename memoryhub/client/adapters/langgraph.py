@@ -50,8 +50,11 @@ class HubStore(BaseStore):
             text = self._hub.read(key)
         except (Conflict, NotFound):  # a value that waits for a person's review, or none
             return None
-        names = [unquote(name) for name in key.split("/")][1:]
-        return Item(**json.loads(text), key=names[-1], namespace=tuple(names[:-1])) if text else None
+        *namespace, name = [unquote(name) for name in key.split("/")][1:]
+        try:
+            return Item(**json.loads(text), key=name, namespace=tuple(namespace)) if text else None
+        except (TypeError, ValueError):  # a person made it another text
+            return None
 
     def _write(self, key: str, value: Any) -> None:
         now, known = datetime.now(UTC), self._read(key)
@@ -60,17 +63,14 @@ class HubStore(BaseStore):
             self._hub.write(key, "" if value is None else json.dumps({"value": value} | times, ensure_ascii=False))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        found = {
-            key: item for key in self._hub.keys(self._key(op.namespace_prefix) + "/") if (item := self._read(key))
-        }
-        items = [(key, item) for key, item in found.items() if passes(item.value, op.filter or {})]
+        items = {key: self._read(key) for key in self._hub.keys(self._key(op.namespace_prefix) + "/")}
+        found = {key: item for key, item in items.items() if item and passes(item.value, op.filter or {})}
         scores: dict[str, float | None] = dict.fromkeys(found)
         if op.query:
-            matches = self._hub.search(op.query, kinds=["key_value"], limit=200)["results"]
-            scores = {match["text"].partition(" = ")[0]: match["score"] for match in matches}
-            items = sorted((one for one in items if one[0] in scores), key=lambda one: list(scores).index(one[0]))
-        page = items[op.offset : op.offset + op.limit]
-        return [SearchItem(**item.dict(), score=scores[key]) for key, item in page]
+            hits = self._hub.search(op.query, kinds=["key_value"], limit=200)["results"]
+            scores = {key: hit["score"] for hit in hits if (key := hit["text"].partition(" = ")[0]) in found}
+        page = list(scores.items())[op.offset : op.offset + op.limit]
+        return [SearchItem(**found[key].dict(), score=score) for key, score in page]
 
     def _namespaces(self, op: Any) -> list[tuple[str, ...]]:
         keys = [key for key in self._hub.keys(self._prefix + "/") if self._read(key)]

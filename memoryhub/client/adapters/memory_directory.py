@@ -32,7 +32,7 @@ class MemoryDirectory:
             return str(
                 getattr(self, f"_{name}")(**{key: value for key, value in command.items() if key != "command"})
             )
-        except (TypeError, MemoryHubError) as error:
+        except (AttributeError, TypeError, ValueError, MemoryHubError) as error:  # models send any arguments
             raise CommandError(str(error)) from error
 
     def _view(self, path: str, view_range: list[int] | None = None) -> str:
