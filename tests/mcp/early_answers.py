@@ -72,6 +72,20 @@ def _results(lines: Iterable[str]) -> list[Any]:
 
 
 def recorded() -> str:
-    """Return the text of early_answers.json."""
+    """Return the text of early_answers.json, with a line for each tool."""
     answers = {DISCOVER: _results([discover()])[0]} | sdk_answers("2025-06-18")
-    return json.dumps(answers, indent=1, ensure_ascii=False) + "\n"
+    results = (f"{_dumped(method)}: {{\n{_fields(result)}\n}}" for method, result in answers.items())
+    return "{\n" + ",\n".join(results) + "\n}\n"
+
+
+def _fields(result: dict[str, Any]) -> str:
+    return ",\n".join(f" {_dumped(name)}: {_by_line(value)}" for name, value in result.items())
+
+
+def _by_line(value: Any) -> str:
+    rows = ",\n".join(f"  {_dumped(item)}" for item in value) if isinstance(value, list) else ""
+    return f"[\n{rows}\n ]" if rows else _dumped(value)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
