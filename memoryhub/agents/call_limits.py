@@ -8,22 +8,18 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import connection
 
 from memoryhub.agents.api_tokens import Caller
 from memoryhub.lib import db_retry
+from memoryhub.lib.add_to_rows import add_to_rows
 from memoryhub.lib.errors import LimitExceeded
 from memoryhub.models import FailedAttempts
 
 SECONDS = 120  # that a counter is kept
-_TABLE = FailedAttempts._meta.db_table
-_ADD = f"""
-    INSERT INTO {_TABLE} (key, count, expires_at) VALUES (%s, %s, %s)
-    ON CONFLICT (key) DO UPDATE SET count = {_TABLE}.count + excluded.count RETURNING count
-"""  # noqa: S608  our own names
 
 
 class TooManyCalls(LimitExceeded):
@@ -56,16 +52,18 @@ def _reserve(counter: str, limit: int, now: datetime) -> int:
     if cache.get(f"{counter}:all"):
         return 0
     block = max(1, limit // 60)
-    key = sha256(counter.encode()).hexdigest()
-    counted: list[int] = []
+    row = {
+        "key": sha256(counter.encode()).hexdigest(),
+        "count": block,
+        "expires_at": now + timedelta(seconds=SECONDS),
+    }
+    counted: list[tuple[Any, ...]] = []
 
     def add() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(_ADD, [key, block, now + timedelta(seconds=SECONDS)])
-            counted.append(cursor.fetchone()[0])
+        counted[:] = add_to_rows(FailedAttempts, [row], unique=["key"], sums=["count"])
 
     is_counted = db_retry.try_write(add, "a call")
-    reserved = min(block, limit - (counted[0] - block)) if is_counted else limit
+    reserved = min(block, limit - (counted[0][0] - block)) if is_counted else limit
     if not is_counted or reserved <= 0:
         cache.set(f"{counter}:all", "reserved", SECONDS)
     return max(0, reserved)

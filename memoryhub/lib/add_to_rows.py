@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import connection, models
@@ -15,34 +15,32 @@ def add_to_rows(
     rows: Sequence[Mapping[str, Any]],
     *,
     unique: Sequence[str],
-    condition: str,
     sums: Sequence[str],
-) -> None:
+    condition: str = "",
+) -> list[tuple[Any, ...]]:
     """Insert rows, given by column; of those that exist, only add to the columns ``sums``.
 
-    ``unique`` and ``condition`` (SQL) are the columns and the condition of a unique constraint. ``bulk_create`` can
-    replace columns of existing rows, but not add to them.
+    Returns these columns, except with SQLite before 3.35. ``unique`` and ``condition`` (SQL) are the columns and the
+    condition of a unique constraint. ``bulk_create`` can replace columns of existing rows, but not add to them.
     """
-    for start in range(0, len(rows), ROWS_PER_STATEMENT):
-        _insert(model, rows[start : start + ROWS_PER_STATEMENT], unique, condition, sums)
-
-
-def _insert(
-    model: type[models.Model],
-    rows: Sequence[Mapping[str, Any]],
-    unique: Sequence[str],
-    condition: str,
-    sums: Sequence[str],
-) -> None:
     quote = connection.ops.quote_name
-    table = quote(model._meta.db_table)
-    fields = {field.column: field for field in model._meta.concrete_fields}
-    marks = "(" + ", ".join(["%s"] * len(rows[0])) + ")"
+    table, fields = quote(model._meta.db_table), {field.column: field for field in model._meta.concrete_fields}
+    where = f" WHERE {condition}" if condition else ""
     added = ", ".join(f"{quote(name)} = {table}.{quote(name)} + excluded.{quote(name)}" for name in sums)
-    values = [fields[name].get_db_prep_save(value, connection) for row in rows for name, value in row.items()]
+    returning = f" RETURNING {_columns(sums)}" if connection.features.can_return_columns_from_insert else ""
+    totals: list[tuple[Any, ...]] = []
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {table} ({', '.join(map(quote, rows[0]))}) VALUES {', '.join([marks] * len(rows))}"  # noqa: S608  names of the model
-            f" ON CONFLICT ({', '.join(map(quote, unique))}) WHERE {condition} DO UPDATE SET {added}",
-            values,
-        )
+        for start in range(0, len(rows), ROWS_PER_STATEMENT):
+            some = rows[start : start + ROWS_PER_STATEMENT]
+            marks = "(" + ", ".join(["%s"] * len(some[0])) + ")"
+            cursor.execute(
+                f"INSERT INTO {table} ({_columns(some[0])}) VALUES {', '.join([marks] * len(some))}"  # noqa: S608  names of the model
+                f" ON CONFLICT ({_columns(unique)}){where} DO UPDATE SET {added}{returning}",
+                [fields[name].get_db_prep_save(value, connection) for row in some for name, value in row.items()],
+            )
+            totals += cursor.fetchall() if returning else []
+    return totals
+
+
+def _columns(names: Iterable[str]) -> str:
+    return ", ".join(map(connection.ops.quote_name, names))
