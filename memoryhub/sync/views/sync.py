@@ -54,11 +54,7 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
 def switch(request: HttpRequest, slug: str) -> HttpResponse:
     """Switch two-way sync on or off, or one of its directions, whichever the form names."""
     workspace = get_workspace(request, slug, role=OPERATOR)
-    switches = {
-        name: request.POST[name] == "on"
-        for name in ("follow", "write_back", "write_instructions")
-        if name in request.POST
-    }
+    switches = {name: request.POST[name] == "on" for name in SWITCHES if name in request.POST}
     if "two_way" in request.POST:
         is_on = request.POST["two_way"] == "on"
         can_write = workspace.can_be_written or not is_on
