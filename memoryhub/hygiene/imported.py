@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 
 from django.utils import timezone
 
@@ -16,7 +17,6 @@ from sessions_app.models import Entry, Workspace
 MARGIN = 100  # further messages, for those that were added to other sessions at the same time
 
 
-@db_retry.retried
 def find_secrets(workspace: Workspace, *, count: int, now: datetime) -> None:
     """Store the findings in the newest ``count`` messages; scans confirm or settle them."""
     if not count:
@@ -24,13 +24,14 @@ def find_secrets(workspace: Workspace, *, count: int, now: datetime) -> None:
     rows = Entry.objects.filter(workspace=workspace).order_by("-pk")
     older = rows.values_list("pk", flat=True)[count + MARGIN : count + MARGIN + 1].first()
     open_ones = Concern.objects.filter(workspace=workspace, table=ENTRIES, status=Concern.Status.OPEN)
-    room = MAX_EACH - open_ones.count()
-    found: list[Concern] = []
-    for finding in _findings(workspace, older or 0, now):
-        if len(found) >= room:
-            break
-        found.append(new_concern(workspace, None, finding, now))
-    Concern.objects.bulk_create(found, batch_size=BATCH_ROWS, ignore_conflicts=True)
+    room = max(0, MAX_EACH - open_ones.count())
+    findings = islice(_findings(workspace, older or 0, now), room)
+    _store([new_concern(workspace, None, finding, now) for finding in findings])
+
+
+@db_retry.retried
+def _store(concerns: list[Concern]) -> None:
+    Concern.objects.bulk_create(concerns, batch_size=BATCH_ROWS, ignore_conflicts=True)
 
 
 def _findings(workspace: Workspace, after: int, now: datetime) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ from django.utils import timezone
 from knowledge_app.models import CachedResponse, Concern, Fact, HygieneScore, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.documents.editing import save_text, start_document
 from memoryhub import sweeps
-from memoryhub.hygiene import findings, scanning
+from memoryhub.hygiene import findings, imported, scanning
 from memoryhub.hygiene.findings import WEIGHTS, score_of
 from memoryhub.hygiene.resolution import dismiss
 from memoryhub.hygiene.scanning import request_due, request_scan
+from memoryhub.lib import db_retry
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
@@ -110,6 +111,19 @@ def test_a_scan_finds_personal_data_and_instructions_but_not_in_messages(workspa
         ("personal", "entries", message),
         ("personal", "knowledge", mail.pk),
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_messages_of_an_import_are_scanned_while_others_may_write(workspace, monkeypatch):
+    add(open_at(workspace), [{"role": "user", "content": "Hello"}])
+    locked = []
+    monkeypatch.setattr(
+        imported, "find_in_row", lambda *_, **__: locked.append(db_retry._writer_lock._is_owned()) or ()
+    )
+
+    imported.find_secrets(workspace, count=1, now=NOW)
+
+    assert locked == [False]
 
 
 def test_withdrawn_rows_are_not_scanned(workspace):
