@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from django.urls import reverse
 
@@ -169,3 +171,16 @@ def test_another_hub_gets_the_form_and_the_limits(workspace, tmp_path):
         ("memory/2026-11-22.md", "", None, None, "- a note"),
     ]
     assert check_memory().broken == []
+
+
+@pytest.mark.parametrize("separator", [" § ", "§\n", "a\nb", " ", "§" * 17])
+def test_a_separator_that_is_never_a_line_is_refused(tmp_path, separator):
+    (tmp_path / "memoryhub.json").write_text('{"format": "memoryhub", "version": 1, "program": "hub"}')
+    (tmp_path / "documents.jsonl").write_text(json.dumps({"name": "MEMORY.md", "separator": separator}))
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "MEMORY.md").write_text(TEXT)
+
+    result = import_workspace(tmp_path, by=BY)
+
+    assert MemoryDocument.objects.get().separator == ""
+    assert [problem.outcome for problem in result.tally.problems] == ["rejected"]

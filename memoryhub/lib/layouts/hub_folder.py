@@ -151,7 +151,9 @@ def _read_documents(folder: Folder) -> Iterator[FileRead]:
 def _document_info(row: Any) -> DocumentInfo:
     info = from_row(DocumentInfo, row)
     is_path = all(part not in ("", ".", "..") for part in info.name.split("/"))
-    if not is_path or len(info.name) > MAX_NAME_LENGTH or len(info.separator) > MAX_SEPARATOR_LENGTH:
+    separator = info.separator
+    is_separator = not separator or (len(separator) <= MAX_SEPARATOR_LENGTH and separator.split() == [separator])
+    if not is_path or len(info.name) > MAX_NAME_LENGTH or not is_separator:
         raise NoEntry("has an invalid name or separator")
     return info
 
