@@ -10,17 +10,31 @@ from memoryhub.lib.safe_folder import Folder
 PARTS = ("sessions", "memory", "state")
 TREES = {  # sub-folders that hold nothing but an agent's files, watched with all their descendants
     "claude-code": ("projects", ".claude/projects"),
-    "codex": ("sessions", "archived_sessions", "memories", ".codex/sessions", ".codex/archived_sessions"),
+    "codex": tuple(
+        f"{home}{name}" for home in ("", ".codex/") for name in ("sessions", "archived_sessions", "memories")
+    ),
     "gemini-cli": ("tmp", "chats", ".gemini/tmp", ".qwen/tmp"),
+}
+DOCUMENTS = {  # files beside the trees that concern all projects; others there change with every turn
+    "claude-code": ("CLAUDE.md",),
+    "codex": ("AGENTS.md", "AGENTS.override.md"),
+    "gemini-cli": ("GEMINI.md", "QWEN.md"),
 }
 OPENCLAW = (
     *("workspace", "workspace/memory", "workspace/*/memory", "workspace-*", "workspace-*/memory"),
     *("agents/*/agent", "agents/*/sessions"),
 )
+HERMES = ("memories", "profiles/*", "profiles/*/memories")
+OPENCODE = ("storage/session/*", "storage/message/*")  # of versions without a database
 FLAT = {  # sub-folders watched without their descendants; * is any name
     "openclaw": ("memory", *OPENCLAW, *(f".openclaw/{path}" for path in OPENCLAW)),
-    "hermes": ("memories", "profiles/*", "profiles/*/memories", ".hermes", ".hermes/memories", ".hermes/profiles/*"),
-    "opencode": (".local/share/opencode",),
+    "hermes": (*HERMES, ".hermes", *(f".hermes/{path}" for path in HERMES)),
+    "opencode": (
+        *OPENCODE,
+        ".config/opencode",
+        ".local/share/opencode",
+        *(f".local/share/opencode/{path}" for path in OPENCODE),
+    ),
     "server-memory": (),
     "basic-memory": ("*",),
     "memory-bank": ("memory-bank", "tasks/*"),
@@ -40,7 +54,8 @@ def places_to_watch(folder: Folder, layout: str) -> Places:
     if trees := [path for path in TREES.get(layout, ()) if folder.is_folder(path)]:
         return Places(trees, are_trees=True)
     if layout in FLAT:
-        return Places(["", *(path for pattern in FLAT[layout] for path in _matching(folder, pattern))])
+        paths = [path for pattern in FLAT[layout] for path in _matching(folder, pattern)]
+        return Places(["", *paths, *(_workspaces(folder) if layout == "openclaw" else ())])
     return Places(folders_to_watch(folder))
 
 
@@ -54,9 +69,19 @@ def _matching(folder: Folder, pattern: str) -> list[str]:
     return [path for name in names if folder.is_folder(path := f"{join_path(parent, name)}{after}")]
 
 
-def home_stamps(folder: Folder, places: Places) -> dict[str, str]:
-    """Return the stamps of the files in the watched sub-folders by path."""
-    return {path: stamp for place in places.paths for path, stamp in folder.stamps(place, is_tree=places.are_trees)}
+def _workspaces(folder: Folder) -> list[str]:
+    """Return the folders of OpenClaw's agents in the shared workspace, which also holds projects."""
+    paths = [f"{home}workspace/{name}" for home in ("", ".openclaw/") for name in folder.names(f"{home}agents")]
+    return [path for path in paths if folder.is_folder(path)]
+
+
+def home_stamps(folder: Folder, layout: str) -> dict[str, str]:
+    """Return the stamps of the files in the watched sub-folders, and of documents beside them, by path."""
+    places = places_to_watch(folder, layout)
+    stamps = {path: stamp for place in places.paths for path, stamp in folder.stamps(place, is_tree=places.are_trees)}
+    homes = {place.rpartition("/")[0] for place in places.paths} if places.are_trees else ()
+    documents = [join_path(home, name) for home in homes for name in DOCUMENTS.get(layout, ())]
+    return stamps | {path: stamp for path in documents if (stamp := folder.stamp(path))}
 
 
 def folders_to_watch(folder: Folder) -> list[str]:

@@ -310,7 +310,7 @@ def _schedule_what_changed(one: WatchedFolder, wakeup: Event) -> None:
     The workspaces of projects in which nothing changed count as synced.
     """
     with Folder(Path(one.path)) as folder:
-        stamps = home_stamps(folder, places_to_watch(folder, one.layout))
+        stamps = home_stamps(folder, one.layout)
         changed = {path for path, _ in stamps.items() ^ (stamps if one.stamps is None else one.stamps).items()}
         _schedule_changed(one, wakeup, folder, changed)
         one.stamps = stamps

@@ -15,7 +15,7 @@ from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.projects import open_home
 from memoryhub.sync.syncing import sync_workspace
-from memoryhub.sync.watched_paths import places_to_watch
+from memoryhub.sync.watched_paths import home_stamps, places_to_watch
 from sessions_app.models import Session, Workspace
 from sessions_app.models.conversations import channel_of
 from sessions_app.services.audit import By
@@ -207,3 +207,43 @@ def test_the_home_of_openclaw_may_be_in_the_folder_of_its_user(tmp_path, setting
     with Folder(tmp_path) as folder:
         assert project_of_file(folder, "openclaw", ".openclaw/workspace-coder/MEMORY.md") == "coder"
         assert ".openclaw/agents/coder/sessions" in places_to_watch(folder, "openclaw").paths
+
+
+@pytest.mark.parametrize(
+    ("layout", "tree", "document"),
+    [
+        ("claude-code", ".claude/projects", ".claude/CLAUDE.md"),
+        ("codex", ".codex/memories", ".codex/AGENTS.md"),
+        ("gemini-cli", "tmp", "GEMINI.md"),
+    ],
+)
+def test_a_check_of_a_home_includes_the_documents_of_all_projects(tmp_path, layout, tree, document):
+    (tmp_path / tree).mkdir(parents=True)
+    (tmp_path / document).write_text("Be brief.")
+    (tmp_path / document).with_name("history.jsonl").write_text("{}")
+
+    with Folder(tmp_path) as folder:
+        assert list(home_stamps(folder, layout)) == [document]
+        assert project_of_file(folder, layout, document) is None
+
+
+@pytest.mark.parametrize(
+    ("layout", "document"),
+    [
+        ("openclaw", "workspace/coder/MEMORY.md"),
+        ("openclaw", ".openclaw/workspace/coder/MEMORY.md"),
+        ("hermes", "profiles/work/memories/MEMORY.md"),
+        ("hermes", ".hermes/profiles/work/memories/MEMORY.md"),
+        ("opencode", ".local/share/opencode/storage/session/global/ses_1.json"),
+        ("opencode", "storage/message/ses_1/msg_1.json"),
+        ("opencode", ".config/opencode/AGENTS.md"),
+    ],
+)
+def test_a_check_of_a_home_includes_the_files_of_each_project(tmp_path, layout, document):
+    home = ".openclaw/" if document.startswith(".openclaw") else ""
+    for path in (document, f"{home}workspace/project/README.md", f"{home}agents/coder/notes.md"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text("- likes tea")
+
+    with Folder(tmp_path) as folder:
+        assert list(home_stamps(folder, layout)) == [document]
