@@ -13,7 +13,7 @@ from memoryhub.agents.operations import conversations, queries
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.arguments import STORABLE, Cursor, ToolAnswer
 from memoryhub.mcp.calls import HubContext, answer
-from memoryhub.mcp.texts import joined_lines, match_line, on_one_line, time_text
+from memoryhub.mcp.texts import counted, joined_lines, match_line, on_one_line, time_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
@@ -40,7 +40,7 @@ async def session_list(
     def read(caller: Caller, _now: datetime) -> ToolAnswer:
         found, next_cursor = conversations.list_sessions(caller, channel=channel, cursor=cursor, limit=limit)
         lines = [
-            f"- {one['key']}, {one['entries']} messages, last changed {time_text(one['updated_at'])}: "
+            f"- {one['key']}, {counted(one['entries'], 'message')}, last changed {time_text(one['updated_at'])}: "
             f"{on_one_line(one['title'] or '') or 'no title'}"
             for one in found
         ]
@@ -99,7 +99,7 @@ async def session_append(
     def write(caller: Caller, now: datetime) -> ToolAnswer:
         rows = [message.model_dump() for message in messages]
         made = shapes.Appended(**conversations.append(caller, session, rows, now=now) | {"session": session})
-        return f"Appended {made.added} messages to {made.session}.", made
+        return f"Appended {counted(made.added, 'message')} to {made.session}.", made
 
     return await answer(context, write)
 

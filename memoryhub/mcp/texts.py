@@ -19,8 +19,12 @@ def match_line(row: Mapping[str, Any]) -> str:
 
 
 def match_text(rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) -> str:
-    count = f"{len(rows)} hit{'' if len(rows) == 1 else 's'}, best first:" if rows else "Nothing found."
+    count = f"{counted(len(rows), 'hit')}, best first:" if rows else "Nothing found."
     return "\n".join([*notes, count, *map(match_line, rows)])
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def on_one_line(text: str) -> str:

@@ -67,8 +67,8 @@ TOLD = {
     "memory_correct": "memory 1 isn't yours: proposal 1 is waiting for a person.",
     "memory_withdraw": "memory 1 isn't yours: proposal 1 is waiting for a person.",
     "memory_line_replace": "Waiting for review.",  # the only line of a document
-    "session_append": "Appended 1 messages to mcp:a.",
-    "session_list": "- mcp:a, 1 messages, last changed 2026-04-01 UTC: no title",
+    "session_append": "Appended 1 message to mcp:a.",
+    "session_list": "- mcp:a, 1 message, last changed 2026-04-01 UTC: no title",
     "session_read": "The last messages of the session mcp:a:\n- [message 0, user, 2026-04-01 UTC] hello there",
     "memory_recent": "New since 2026-01-01, newest first:\n"
     "- [entry 1, message 0 of the session mcp:a, 2026-04-01 UTC] hello there",

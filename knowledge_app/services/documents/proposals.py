@@ -38,8 +38,7 @@ def write_text(
     """Make an agent's text the document's head, or hold it where a run's change would be held.
 
     ``base_number``: the revision that the text was made from, 0 where there was none. ``is_own_fact``: see ``judge``.
-    Raises StaleBase where that
-    isn't the head any more (nothing is merged behind an agent's back), LimitExceeded.
+    Raises StaleBase if that isn't the head any more (nothing is merged behind an agent's back), LimitExceeded.
     """
     text = _cleaned(text)
     checked = check_change(head_text(document), text)  # before the transaction, which blocks other writers
