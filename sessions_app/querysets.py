@@ -44,10 +44,9 @@ IS_ACTIVE = IN_CONVERSATION & Q(
 
 class EntryQuerySet(models.QuerySet["Entry"]):
     def in_conversation(self) -> Self:
-        """Entries that somebody said and nobody took back.
+        """Entries that the agent's program didn't add itself, and that weren't rewound.
 
-        Without those that the agent's program added, and those on a branch that was left. Searches, contexts, runs
-        and everything else that is told to a model use only these.
+        Searches, contexts, runs and everything else that a model reads use only these.
         """
         return self.filter(IN_CONVERSATION)
 

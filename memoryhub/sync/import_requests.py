@@ -145,7 +145,7 @@ def import_now(report: ImportReport, *, by: By) -> ImportResult:
 
 
 def anywhere(_path: Path) -> bool:
-    """Commands may read what they are told to, unlike pages."""
+    """Return True: commands may read any folder, unlike pages."""
     return True
 
 

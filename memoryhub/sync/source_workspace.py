@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,8 @@ def name_of(path: Path) -> str:
 
 
 def free_name(name: str, program: str) -> str:
-    """Return a name that no workspace has: the name itself, with the program's, or with a number, too."""
+    """Return the name if no workspace has it, or else with the program's name, and a number if that is used, too."""
     name = " ".join(name.split())[: MAX_NAME - len(program) - 12] or "workspace"
-    taken = set(Workspace.objects.filter(name__startswith=name).values_list("name", flat=True))
-    if name not in taken:
-        return name
-    if (name := f"{name} ({program})") not in taken:
-        return name
-    return next(wish for number in range(2, len(taken) + 3) if (wish := f"{name} {number}") not in taken)
+    used = set(Workspace.objects.filter(name__startswith=name).values_list("name", flat=True))
+    numbered = (f"{name} ({program}) {number}" for number in count(2))
+    return next(free for free in chain([name, f"{name} ({program})"], numbered) if free not in used)

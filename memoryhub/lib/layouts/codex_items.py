@@ -176,7 +176,7 @@ def reasoning_texts(item: dict[str, Any]) -> list[str]:
 
 
 def event_items(event: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what an event tells of the conversation as items, for files that contain only events."""
+    """Return an event's part of the conversation as items, for files that contain only events."""
     kind = event.get("type")
     if kind == "item_completed" and isinstance(event.get("item"), dict):
         event = event["item"]

@@ -157,7 +157,7 @@ class Rollout:
         self.entries.append(entry)
 
     def _add_event(self, event: dict[str, Any], time: ItemTime) -> None:
-        """Events tell of the same turns again; only what items don't say is used."""
+        """Use what an event adds to the items; most events repeat them."""
         kind = event.get("type")
         if kind == "thread_rolled_back":
             self._roll_back(event.get("num_turns"))
