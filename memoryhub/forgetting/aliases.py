@@ -56,6 +56,7 @@ class AliasFinder:
         self.person = person
         self.known = set(person.phrases)
         self.variants = {_folded(phrase): SPELLING for phrase in self.known}
+        self.variants |= {_folded(("".join(phrase),)): SPELLING for phrase in self.known}
         for phrase in self.known:
             if len(phrase) > 1 and not any(character.isdigit() for token in phrase for character in token):
                 self.variants |= {_folded((token,)): PART for token in phrase if len(token) >= LEAST_PART}

@@ -34,7 +34,7 @@ from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.text.facts import fact_lines
-from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
+from sessions_app.models import DeletedSession, Entry, Run, Session, Webhook, Workspace
 from sessions_app.services.audit import By, open_guard, record
 from sessions_app.services.lifecycle import delete_session, forgotten_key
 
@@ -71,11 +71,17 @@ class Preview:
             shown.append(affected.example)
 
     def finish(self, workspace: Workspace, rules: Rules) -> None:
-        """Count the sessions that are deleted, and check the workspace's own name, address and folder."""
+        """Count the sessions that are deleted, and check the workspace's own name, address, folder and settings."""
         if rules.sessions:
             self.counts["sessions"] += len(rules.sessions)
             self.counts["entries"] += Entry.objects.filter(session__in=rules.session_ids).count()
-        own = {"name": workspace.name, "address": workspace.slug, "folder": workspace.path}
+        own = {
+            "name": workspace.name,
+            "address": workspace.slug,
+            "folder": [workspace.path, workspace.project, workspace.instructions_path],
+            "prompt": workspace.summary_prompt,
+            "webhooks": list(Webhook.objects.filter(workspace=workspace).values_list("url", flat=True)),
+        }
         self.left = [name for name, text in own.items() if rules.redaction.mentions(text)]
 
     @property

@@ -166,7 +166,9 @@ def _is_left_out(item: Item, rules: ImportRules) -> bool:
     if isinstance(item, KeyValueRecord | CachedResponseRecord):
         return rules.mentions(list(vars(item).values()))
     if isinstance(item, SessionRecord):
-        return rules.is_session(item.key)
+        return rules.is_session(item.key) or rules.mentions(item.key)
+    if isinstance(item, DocumentRecord):
+        return rules.mentions(item.name)
     if isinstance(item, KnowledgeRecord | ObservationRecord):
         return rules.is_source(item.source) or rules.of_people(list(vars(item).values()))
     return False

@@ -8,6 +8,7 @@ match "annual". Erased phrases are recognised by keyed hashes of their tokens, w
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -20,7 +21,12 @@ from memoryhub.lib.search.tokenizing import HANGUL, UNSPACED
 MARK = "[forgotten]"
 LEAST_CHARS = 3  # of a phrase: shorter ones would match almost everything
 _FILLER = "\u200b"  # pads a decoded escape to the length of the escape
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
+_ESCAPE = re.compile(
+    r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|[nrtbf])"  # JSON, also within JSON
+    r"|(?P<bytes>(?:%[0-9a-fA-F]{2})+|(?:=[0-9A-F]{2})+)"  # URLs and e-mails (quoted-printable)
+    r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});)"
+    r"|(?P<hyphen>[-=\u2010]\r?\n[ \t]*)"  # a word that continues on the next line
+)
 _BULLET = re.compile(r"^(\s*(?:[-*+]|#{1,6}|\d+[.)])\s+)")
 APART = UNSPACED + HANGUL  # scripts in which each character is a token
 Phrase = tuple[str, ...]
@@ -64,14 +70,29 @@ def composed(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Decode JSON escapes in a text, keeping its length."""
+    """Decode the escapes in a text, keeping its length."""
 
     def meaning(found: re.Match[str]) -> str:
-        if found.group(1) is None:
-            return "  "
-        return chr(int(found.group(1), 16)) + 5 * _FILLER
+        escape = found.group()
+        if found["code"]:
+            plain = chr(int(found["code"], 16))
+        elif found["bytes"]:
+            plain = _decoded(escape)
+        elif found["entity"]:
+            plain = html.unescape(escape)
+        else:
+            return (_FILLER if found["hyphen"] else " ") * len(escape)
+        return plain.ljust(len(escape), _FILLER)[: len(escape)]
 
     return _ESCAPE.sub(meaning, text)
+
+
+def _decoded(escape: str) -> str:
+    """Return the text of ``%C3%BC`` or ``=C3=BC``; the escape itself if it isn't UTF-8."""
+    try:
+        return bytes.fromhex(escape.replace(escape[0], "")).decode()
+    except UnicodeDecodeError:
+        return escape
 
 
 def phrase_of(text: str) -> Phrase:
@@ -87,7 +108,9 @@ def _searching(spans_of: Callable[[str], list[Span]]) -> Finder:
 
     def find(text: str) -> list[Span]:
         spans = spans_of(text)
-        if "\\" in text:
+        if _FILLER in text:  # a zero-width space within a word is ignored, but it may also separate words
+            spans += spans_of(text.replace(_FILLER, " "))
+        if _ESCAPE.search(text):
             spans += spans_of(_unescaped(text))
         return _joined(spans)
 
@@ -189,17 +212,11 @@ class Redaction:
         if not self.mentions(text):
             return text
         text = composed(text)
-        if self.lines(text):
-            text = "\n".join(self._line(line) for line in text.split("\n"))
+        if spans := self.lines(text):
+            text = _without_lines(text, spans)
         for start, end in reversed(self.words(text)):
             text = text[:start] + MARK + text[end:]
         return text
-
-    def _line(self, line: str) -> str:
-        if not self.lines(line):
-            return line
-        begin = _BULLET.match(line)
-        return (begin.group() if begin else "") + MARK
 
     def value(self, value: Any, *, keys: bool = True) -> Any:
         """Redact every text in a JSON value; ``keys``: also the keys of objects."""
@@ -226,6 +243,19 @@ class Redaction:
         if isinstance(value, list) and value and is_dataclass(value[0]):
             return [self.record(item) for item in value]
         return self.value(value)
+
+
+def _without_lines(text: str, spans: Sequence[Span]) -> str:
+    """Replace each line that overlaps one of the spans, which are in order; a match may go over several lines."""
+    lines, place, following = text.split("\n"), 0, 0
+    for number, line in enumerate(lines):
+        start, place = place, place + len(line) + 1
+        while following < len(spans) and spans[following][1] <= start:
+            following += 1
+        if following < len(spans) and spans[following][0] < place:
+            mark = _BULLET.match(line)
+            lines[number] = (mark.group() if mark else "") + MARK
+    return "\n".join(lines)
 
 
 def texts_in(value: Any) -> Iterator[str]:

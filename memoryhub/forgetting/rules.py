@@ -27,6 +27,7 @@ from knowledge_app.models import (
     HygieneScore,
     KeyValue,
     KnowledgeEntry,
+    MemoryDocument,
     MemoryRevision,
     Observation,
     Term,
@@ -68,10 +69,10 @@ OF_MEMORY = (MemoryRevision, Fact, HeldChange)
 NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings and figures: only named in the preview
 CACHES = (GraphLayout,)  # deleted by every erasure
 _STRUCTURE = """
-role kind tool_call_id source_id source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
+role kind source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
 other_table action object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type
-digests counts added updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash
+digests counts added updated unchanged identity text_hash stamp knowledge_mark prefix token_hash
 request_hash scopes mac key_check findings
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
@@ -315,6 +316,10 @@ def _dependent_values(row: Model, values: dict[str, Any]) -> dict[str, Any]:
         return {"source_hash": text_hash(values["content"])}
     if isinstance(row, HeldChange) and "proposed" in values:
         return {"proposed_hash": content_hash(values["proposed"]), "raw": None}
+    if isinstance(row, MemoryDocument) and "name" in values:
+        return {"name": f"forgotten-{row.pk}.md", "path": ""}
+    if isinstance(row, MemoryDocument) and "path" in values:
+        return {"path": ""}  # else the hub would write a file of the redacted name
     if isinstance(row, Session) and "key" in values:
         return {"key": f"forgotten:{forgotten_key(row.workspace, row.key)[:16]}", "channel": "forgotten"}
     if isinstance(row, DeletedSession) and "key" in values:
