@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import MemoryDocument
+from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.documents import limits, write_rules
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.safe_folder import Folder
@@ -300,3 +300,9 @@ def test_texts_that_the_program_would_refuse_are_not_written(separator, text, re
 
     assert write_rules.refusal_of(document, text) == refusal
     assert bool(limits.excesses(document, text)) == (len(text) > 30)
+
+
+def test_a_separator_that_the_agent_itself_left_at_the_end_does_not_stop_a_correction():
+    document = MemoryDocument(separator="§", synced_revision=MemoryRevision(content="tea\n§"))
+
+    assert write_rules.refusal_of(document, "coffee\n§") == ""

@@ -126,6 +126,62 @@ def test_a_line_removed_in_the_hub_does_not_come_back_unseen(atlas, file):
     assert "- fact c\n" not in head()
 
 
+WRONG = "The shop is closed on Monday"
+
+
+def _starred(text: str) -> str:
+    return text.replace("- ", "* ")
+
+
+def _moved_as(line: str):
+    return lambda text: text.replace(f"- {WRONG}\n", "").replace("- fact t", f"{line}\n- fact t")
+
+
+def _joined(text: str) -> str:
+    return text.replace(f"- fact a\n- {WRONG}", f"- fact a; {WRONG}")
+
+
+@pytest.mark.parametrize("is_delivered", [True, False])
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        _starred,
+        _joined,
+        _moved_as(f"* {WRONG}"),
+        _moved_as(f"- **{WRONG}**."),
+        _moved_as(f"  - [fact] {WRONG.upper()}"),
+        _moved_as("- On Monday, the shop is closed"),
+        _moved_as("- \uff34he shop is closed on Monday"),
+    ],
+)
+def test_a_line_removed_in_the_hub_does_not_come_back_in_another_form(atlas, file, rewrite, is_delivered):
+    write(file, TEXT.replace("- fact a\n", f"- fact a\n- {WRONG}\n"), 0)
+    sync(atlas, 0)
+    read = file.read_text()
+    save(head().replace(f"- {WRONG}\n", ""), 1)
+    if is_delivered:
+        sync(atlas, 1)
+
+    write(file, rewrite(read), 60)
+    sync(atlas, 61)
+
+    assert "monday" not in head().lower()
+    assert HeldChange.objects.filter(status="pending").exists()
+
+
+def test_a_line_that_says_the_opposite_of_a_removed_one_is_accepted(atlas, file):
+    write(file, f"{TEXT}- {WRONG}\n", 0)
+    sync(atlas, 0)
+    save(head().replace(f"- {WRONG}\n", ""), 1)
+    sync(atlas, 1)
+
+    write(file, f"{file.read_text()}- The shop is not closed on Monday\n", 60)
+    sync(atlas, 61)
+
+    assert "not closed" in head()
+    assert not HeldChange.objects.exists()
+
+
 def test_an_agent_that_has_read_the_correction_may_change_the_next_line(atlas, file):
     save(TEXT.replace("fact c", "fact cats"), 0)
     sync(atlas, 0)

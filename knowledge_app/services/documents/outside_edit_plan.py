@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.documents.change_review import ALL_HELD
-from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
+from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts, count_negations
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.models import Workspace
 
 Policy = Workspace.AgentChanges
+LEAST_WORDS = 3  # of a removed line that is recognised within a longer line
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)]|#{1,6})\s+(?:\[[\w-]{1,64}\]\s+)?")
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ def plan_outside_edit(
     if merged.text is None:
         flag = f"both sides changed the same lines in {_places(merged.conflict_count)}"
         return OutsideEdit("hold", overlay_texts(ancestor, head, disk), (flag,))
-    flags = _unseen_flags(merged.text, unseen) + _policy_flags(head, merged.text, policy)
+    flags = _unseen_flags(head, merged.text, unseen) + _policy_flags(head, merged.text, policy)
     if flags:
         return OutsideEdit("hold", merged.text, flags)
     if merged.text == disk:
@@ -112,22 +118,51 @@ def _counted(text: str) -> Counter[str]:
 
 
 def _nearest(texts: Sequence[str], text: str) -> str:
-    """Return the text with the fewest different lines; of several, the first."""
-    lines = _counted(text)
+    """Return the text with the fewest different lines, comparing their words; of several, the first."""
+    lines = _counted_words(text)
 
     def distance(other: str) -> int:
-        theirs = _counted(other)
+        theirs = _counted_words(other)
         return (lines - theirs).total() + (theirs - lines).total()
 
     return min(texts, key=distance)
 
 
-def _unseen_flags(text: str, unseen: LineEdits) -> tuple[str, ...]:
+def _counted_words(text: str) -> Counter[tuple[str, ...]]:
+    return Counter(map(_words, text.split("\n")))
+
+
+@lru_cache(50_000)
+def _words(line: str) -> tuple[str, ...]:
+    """Return the words of a line, ignoring its bullet, category, markup, punctuation, case and Unicode form."""
+    return tuple(_WORD.findall(unicodedata.normalize("NFKC", _BULLET.sub("", line, count=1)).casefold()))
+
+
+def _unseen_flags(head: str, text: str, unseen: LineEdits) -> tuple[str, ...]:
     lines = set(text.split("\n"))
-    dropped, restored = len(unseen.added - lines), len(unseen.removed & lines)
+    dropped = len(unseen.added - lines)
+    restored = _count_restored(unseen.removed, lines - set(head.split("\n")))
     flags = [f"drops {_lines(dropped)} just saved in the hub"] if dropped else []
     flags += [f"brings back {_lines(restored)} just removed in the hub"] if restored else []
     return tuple(flags)
+
+
+def _count_restored(removed: Iterable[str], new: Iterable[str]) -> int:
+    """Return how many removed lines the new lines contain: with the same words, or all of them among others."""
+    lines_with: defaultdict[str, set[str]] = defaultdict(set)
+    for line in new:
+        for word in _words(line):
+            lines_with[word].add(line)
+
+    def is_restored(line: str) -> bool:
+        words = _words(line)
+        found = set.intersection(*(lines_with.get(word, set()) for word in words)) if words else set()
+        return any(
+            (len(words) >= LEAST_WORDS and count_negations(other) == count_negations(line)) or _words(other) == words
+            for other in found
+        )
+
+    return sum(map(is_restored, removed))
 
 
 def _policy_flags(head: str, text: str, policy: str) -> tuple[str, ...]:

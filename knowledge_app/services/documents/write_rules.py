@@ -76,7 +76,12 @@ def refusal_of(document: MemoryDocument, text: str) -> str:
     if limits.is_strict(document) and (over := limits.excesses(document, text)):
         words = gettext("longer than the agent accepts (%(sizes)s)")
         return words % {"sizes": ", ".join(over)}
-    lines = text.rstrip().splitlines()
-    if document.separator and lines and lines[-1].strip() == document.separator:
-        return gettext("ends with a separator line (%(mark)s)") % {"mark": document.separator}
+    if document.separator and _ends_with(document.separator, text):
+        synced = document.synced_revision
+        if synced is None or not _ends_with(document.separator, synced.content):
+            return gettext("ends with a separator line (%(mark)s)") % {"mark": document.separator}
     return ""
+
+
+def _ends_with(separator: str, text: str) -> bool:
+    return text.rstrip().rpartition("\n")[2].strip() == separator
