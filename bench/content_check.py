@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import content_check_avoiding_cases as avoiding
 import content_check_cases as cases
 import content_check_fresh_cases as fresh
 import content_check_unseen_cases as unseen
@@ -57,6 +58,8 @@ def main(*, misses: bool) -> int:
     report("facts, never tuned on", unseen.UNSEEN_THIRD_FACTS, most=0.02, misses=False)
     report("instructions, fresh", fresh.FRESH_INSTRUCTIONS, least=0.95, misses=False)
     report("facts, fresh", fresh.FRESH_FACTS, most=0.02, misses=False)
+    report("instructions, avoiding the usual words", avoiding.AVOIDING_INSTRUCTIONS, least=0.95, misses=misses)
+    report("facts that resemble those", avoiding.AVOIDING_FACTS, most=0.02, misses=misses)
     if fixtures:
         results.append(report("facts from the fixtures", fixtures, most=0.02, misses=misses))
     return int(not all(results))

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memoryhub.lib.content_check.reach import reach_of
-from memoryhub.lib.content_check.shape import EXPLANATIONS, shape_of
+from memoryhub.lib.content_check.shape import EXPLANATIONS, may_have_finding, shape_of
 
 MAX_LINE_CHARS = 4_000  # a longer line is checked in overlapping pieces
 OVERLAP_CHARS = 200
 MAX_JOINED_LINES = 4
+MAX_RUN_CHARS = 2_000  # of lines that are checked together first
+END_CHARS = 20  # of a line, which tell whether its sentence goes on
 _STARTS_ITEM = re.compile(r"\s*(?:[-*+•]\s|[>|#]|\d{1,3}[.)]\s|```|~~~|\[\d{4}-\d\d-\d\d)")
 _UNFINISHED = re.compile(
     r"(?:[,:;|\\(\[{<&=+/-]|\.\.\.|…|\b(?:the|an?|to|of|and|or|all|any|every|each|with|from|in|on|at|by|for|your|you|must"
@@ -23,6 +25,9 @@ _UNFINISHED = re.compile(
 )
 _STARTS_SENTENCE = re.compile(r"[A-ZÀ-ÞА-Я][^\WA-Z\d_]")
 _FINISHED = re.compile(r"[.!?。！？।؟][\"')\]*_`]*\s*$")
+
+
+_Passage = list[tuple[list[int], str]]  # joins of lines that begin at the same one
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,12 @@ def check_text(text: str, *, only: Collection[int] | None = None) -> list[Findin
     hide an instruction. ``only``: the numbers of the lines to check, by default all.
     """
     lines = text.split("\n")
-    joins = list(_joined(lines))
+    passages = list(_passages(lines))
+    joins = [join for passage in passages for join in passage]
     checked = set(range(1, len(lines) + 1)) if only is None else _with_neighbours(only, joins)
     found = {number: finding for number in checked if (finding := _check_line(lines[number - 1], number))}
-    for numbers, joined in joins:
-        if numbers[0] not in checked:
-            continue
+    wanted = [passage for passage in passages if passage[0][0][0] in checked]
+    for numbers, joined in (join for passage in _suspicious(wanted, lines) for join in passage):
         known = [number for number in numbers if number in found]
         goes_on = not known or (len(known) < len(numbers) and _is_wrapped(lines, numbers))
         if goes_on and (code := shape_of(joined)):
@@ -72,18 +77,39 @@ def _check_line(line: str, number: int) -> Finding | None:
     return None
 
 
-def _joined(lines: list[str]) -> Iterator[tuple[list[int], str]]:
-    """Yield the numbers and the text of neighbouring lines that may be one sentence."""
+def _passages(lines: list[str]) -> Iterator[_Passage]:
+    """Yield the joins that begin at each line, shorter ones first: numbers and text of lines that may be a sentence.
+
+    The last join of a passage contains the others, so that one check is enough for a plain text.
+    """
     kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     for index in range(len(kept) - 1):
         numbers, text = [kept[index][0]], kept[index][1]
+        passage = []
         for number, line in kept[index + 1 : index + MAX_JOINED_LINES]:
             if not _goes_on(text, line):
                 break
             text = f"{text.rstrip()} {_bare(line)}"
             numbers = [*numbers, number]
             if len(text) <= MAX_LINE_CHARS:
-                yield numbers, text
+                passage.append((numbers, text))
+        if passage:
+            yield passage
+
+
+def _suspicious(passages: list[_Passage], lines: list[str]) -> Iterator[_Passage]:
+    """Yield the passages that have a finding. Those of consecutive lines are first checked together, to save time."""
+    start = 0
+    while start < len(passages):
+        numbers, size, end = set(passages[start][-1][0]), len(passages[start][-1][1]), start + 1
+        while end < len(passages) and passages[end][0][0][0] in numbers and size < MAX_RUN_CHARS:
+            numbers |= set(passages[end][-1][0])
+            size += len(lines[passages[end][-1][0][-1] - 1])
+            end += 1
+        first, *others = sorted(numbers)
+        if end - start < 3 or may_have_finding([lines[first - 1], *(_bare(lines[number - 1]) for number in others)]):
+            yield from (passage for passage in passages[start:end] if shape_of(passage[-1][1]))
+        start = end
 
 
 def _with_neighbours(numbers: Collection[int], joins: Iterable[tuple[list[int], str]]) -> set[int]:
@@ -100,7 +126,7 @@ def _with_neighbours(numbers: Collection[int], joins: Iterable[tuple[list[int], 
 
 def _goes_on(text: str, line: str) -> bool:
     """Return whether a line may continue the sentence at the end of a text."""
-    if _UNFINISHED.search(text):
+    if _UNFINISHED.search(text.rstrip()[-END_CHARS:]):
         return True
     if _STARTS_ITEM.match(line) or _FINISHED.search(text):
         return False
@@ -111,7 +137,7 @@ def _is_wrapped(lines: list[str], numbers: list[int]) -> bool:
     """Return whether each line but the first is indented, or follows a line that can't be the end of a sentence."""
     return all(
         (lines[number - 1][0].isspace() and not _STARTS_ITEM.match(lines[number - 1]))
-        or _UNFINISHED.search(lines[before - 1])
+        or _UNFINISHED.search(lines[before - 1].rstrip()[-END_CHARS:])
         for before, number in pairwise(numbers)
     )
 

@@ -54,6 +54,9 @@ class Is:
     NONE = 1 << 33  # no, not any
     ASK = 1 << 34
     BEFORE = 1 << 35
+    ANYONE = 1 << 38  # whoever, guests
+    GET = 1 << 39  # to receive
+    QUESTION = 1 << 40
     COMMON = 1 << 36  # shows only which language it is
 
 
@@ -134,7 +137,15 @@ _INFLECTED = re.compile(  # German and Dutch: weiterzuleiten, weitergeleitet, do
 _UNSPACED_CHAR = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ARABIC_PARTICLE = re.compile("^[وفبلس]?(?:ال)?(?=..)")
 _CLAUSE_MARKS = frozenset(',;:—–("“”«»„!?.。、，：；（「『…|>')
-_BENT = re.compile(r"(?:ed|ing|[^s]s)$")  # an English word that is no imperative
+_BENT = {  # words that are no imperatives but, mostly, in the third person
+    "en": re.compile(r"(?:ed|ing|[^s]s)$"),
+    "de": re.compile(r"^(?!schalt$|halt$|leit$|acht|antwort$|beacht$|bericht$).{4,}t$"),
+    "nl": re.compile(r"^.{3,}[^aeiou]t$"),
+    "ru": re.compile(r"(?:[еиюя]т|тся)$"),
+    "uk": re.compile(r"(?:є|ить|ать|ять|ється)$"),
+    "pl": re.compile(r"(?:[aeę]|uje|uja)$"),
+    "ar": re.compile(r"^ي"),
+}
 _PREPOSITIONS = {"without", "ohne", "zonder", "sans", "sin", "senza", "sem", "без", "bez"}
 _NEGATING = Is.NOT | Is.DROP | Is.NONE
 _BEFORE_IMPERATIVES = Is.LEAD | Is.NORM | Is.NOT
@@ -197,6 +208,26 @@ def _add_word(index: _Index, first: str, entry: _Entry) -> None:
         index.exact.setdefault(first.strip("*"), []).append(bare)
 
 
+def concepts_in(text: str) -> dict[str, int] | None:
+    """Return the concepts that the words of a folded text may stand for, by language: at least those of ``read``.
+
+    Faster than that. None for text without spaces between words.
+    """
+    text = plain(text)
+    if _UNSPACED_CHAR.search(text):
+        return None
+    found: dict[str, int] = {}
+    for word in _WORD.findall(text):
+        for language, bits in _concepts_of(word):
+            found[language] = found.get(language, 0) | bits
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _concepts_of(word: str) -> list[tuple[str, int]]:
+    return [(language, bits) for language, bits, _ in _entries(word) if bits != Is.COMMON]
+
+
 def read(text: str) -> dict[str, Reading]:
     """Return what is found in a folded text, by language."""
     text = plain(text) + "。"
@@ -226,7 +257,7 @@ def _read_word(text: str, match: re.Match[str], *, begins: bool, before: int, re
     for language, bits, rest in _entries(word):
         end = _end_of_phrase(text, match.end(), rest) if rest else match.end()
         if end:
-            is_bent = word in _PREPOSITIONS or (language == "en" and bool(_BENT.search(word)))
+            is_bent = word in _PREPOSITIONS or (language in _BENT and bool(_BENT[language].search(word)))
             is_name = text[end : end + 1] in ('"', ":", ".")  # {"mail": ...}, restore.sh
             hit = Hit(match.start(), end, bits, begins and not is_bent and not is_name)
             _add(readings, language, hit, before=-1 if is_bent else before)

@@ -21,7 +21,9 @@ _OVERRIDES = [
         r" now\b",
         r"\byou are (?:now|no longer|actually|henceforth|hereby)\b|\b(?:act|behave|respond|operate) as (?:if"
         r"|though|an? (?:unrestricted|different|new|evil|admin|root)|dan|root|admin)|\bpretend (?:to be|you|that"
-        r" you)\b|\broleplay as\b|\bnew (?:instructions?|directives?|orders|rules|persona|identity)\b|\byour"
+        r" you)\b|\bimagine (?:you are|you were|yourself|being)\b"
+        r"|\bplay the (?:part|role) of\b|\broleplay as\b|\bnew (?:instructions?|directives?|orders|rules"
+        r"|persona|identity)\b|\byour"
         r" (?:new|real|true|actual|only|primary) (?:role|task|goal|instructions?|purpose|identity|objective"
         r"|mission|owner|master|name)\b",
         r"\b(?:do not|don't|never|without|avoid|no need to) (?:\w+ ){0,2}?(?:tell|telling|mention|mentioning"
@@ -52,6 +54,11 @@ _OVERRIDES = [
         r"|following|hidden|sent)\b|\bthe following (?:instructions?|commands?|steps|orders|directives?)\b",
     )
 ]
+_PRETENDS = re.compile(  # in other languages: as if somebody had agreed, or as somebody else
+    r"tu so,? als\b|fais comme si\b|haz(?:lo)? como si\b|fai (?:finta|come se)\b|(?:faca de conta|finja que)\b"
+    r"|doe alsof\b|с?делай вид\b|udawaj\b|请?假装|请?当作|вдавай\b|lat sas som om\b|تظاهر\b"
+)
+_PRETEND_ENDS = ("gibi davran", "ふりをして", "ふりをしろ", "척해")
 _ROLE = [
     re.compile(pattern)
     for pattern in (
@@ -94,6 +101,8 @@ _SYSTEM_MESSAGE = re.compile(
 
 def overrides_instructions(folded: str) -> bool:
     """Return whether a folded text tries to put instructions or safeguards out of force."""
+    if _PRETENDS.match(folded) or any(end in folded for end in _PRETEND_ENDS):
+        return True
     return any(pattern.search(folded) for pattern in _OVERRIDES)
 
 

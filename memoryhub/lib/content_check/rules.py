@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from memoryhub.lib.content_check.lexicon import OPAQUE, Is, Reading, read
-from memoryhub.lib.content_check.targets import COMMAND
+from memoryhub.lib.content_check.lexicon import OPAQUE, Is, Reading, concepts_in, read
+from memoryhub.lib.content_check.targets import COMMAND, CONTENTS
 
 Verdict = Literal["", "override", "instruction"]
 
@@ -26,22 +26,44 @@ _REACHES = _AUTHORITY | Is.SECRET | Is.TELL | Is.SHOW | Is.MONEY | Is.PUSH | Is.
 _IMPERATIVES = Is.ACT | Is.GRAVE | Is.WIPE | Is.DROP | Is.TELL | Is.SHOW | Is.PUSH | Is.OBEY
 
 
-def judge_rules(sentence: str, *, has_target: bool) -> Verdict:
-    """Return what a folded sentence is in one of the languages, "" for a fact."""
-    readings = read((_CODE_OR_WORD.sub(_hidden, sentence) if has_target else sentence).replace("_", " "))
-    if not readings:
-        return ""
-    most = max(reading.words for reading in readings.values())
+def judge_rules(sentence: str, *, has_target: bool, is_mixed: bool = False) -> Verdict:
+    """Return what a folded sentence is in one of the languages, "" for a fact.
+
+    ``is_mixed``: consider every language, not only those with most of the words.
+    """
     is_system = bool(_SYSTEM_LABEL.match(sentence))
+    if not has_target and not is_system and not _may_have_rule(sentence):
+        return ""
+    readings = read((_CODE_OR_WORD.sub(_hidden, sentence) if has_target else sentence).replace("_", " "))
+    most = max((reading.words for reading in readings.values()), default=0)
     for reading in readings.values():
         if is_system:
             reading.bits |= Is.NORM
-        if reading.words * 10 >= most * 7 and (has_target or reading.bits & _REACHES):
+        if (is_mixed or reading.words * 10 >= most * 7) and (has_target or reading.bits & _REACHES):
             if _overrides(reading):
                 return "override"
             if _instructs(reading, sentence, has_target=has_target):
                 return "instruction"
     return ""
+
+
+def _may_have_rule(sentence: str) -> bool:
+    concepts = concepts_in(sentence.replace("_", " "))
+    return concepts is None or any(map(_may_be_rule, concepts.values()))
+
+
+def _may_be_rule(bits: int) -> bool:
+    """Return whether words with these concepts can make a rule without a target; most texts can't."""
+    return bool(
+        bits & (Is.COVERT | Is.MONEY)
+        or (bits & _AUTHORITY and bits & (Is.DROP | Is.VOID | Is.NORM | Is.SELF | Is.AGENT))
+        or (bits & Is.SECRET and bits & (Is.ACT | Is.SHOW | Is.NORM | Is.GET | Is.DROP))
+        or (bits & Is.WIPE and bits & (Is.ORDERS | Is.DATA))
+        or (bits & Is.NOT and bits & (Is.TELL | Is.SHOW | Is.ASK))
+        or (bits & Is.AGENT and bits & Is.NORM and bits & (Is.GRAVE | Is.WIPE))
+        or (bits & Is.PUSH and bits & Is.VENDOR)
+        or (bits & Is.GRAVE and bits & Is.EVERY)
+    )
 
 
 def _hidden(match: re.Match[str]) -> str:
@@ -62,7 +84,7 @@ def _overrides(reading: Reading) -> bool:
 def _drops_authority(reading: Reading, *, ruled: bool) -> bool:
     """Return whether text puts a safeguard, rules or itself out of sight or force."""
     bits = reading.bits
-    boundless = bits & (Is.MONEY | Is.SELF) or (bits & Is.EVERY and bits & Is.ORDERS)
+    boundless = bits & (Is.MONEY | Is.SELF | Is.SECRET) or (bits & Is.EVERY and bits & Is.ORDERS)
     if bits & Is.DROP and (ruled or boundless) and _near(reading, Is.DROP, _AUTHORITY):
         return True
     if bits & Is.NORM and bits & Is.CONSENT:
@@ -87,17 +109,19 @@ def _wipes_memory(reading: Reading) -> bool:
 def _instructs(reading: Reading, sentence: str, *, has_target: bool) -> bool:
     bits = reading.bits
     ruled = _is_rule(reading)
-    if bits & Is.MONEY and _ACCOUNT.search(sentence):
+    if (bits & Is.MONEY and _ACCOUNT.search(sentence)) or (has_target and CONTENTS.search(sentence)):
         return True
     if bits & Is.SECRET and bits & (Is.ACT | Is.SHOW) and (ruled or bits & Is.COVERT) and _gives_secret(reading):
         return True
     if bits & Is.SECRET and bits & Is.NORM and not bits & Is.NOT and _near(reading, Is.SECRET, Is.REPLY, 30):
         return True
+    if bits & Is.SECRET and bits & Is.ANYONE and _serves_anyone(reading):
+        return True
     if bits & Is.AGENT and bits & Is.NORM and _instructs_agent(reading) and not _asks_first(reading):
         return True
     if bits & Is.PUSH and bits & Is.VENDOR and (ruled or bits & Is.WHEN) and _pushes(reading):
         return True
-    if any(hit.leads and hit.bits & Is.GRAVE for hit in reading.hits) and _near(reading, Is.GRAVE, Is.EVERY, 12):
+    if any(hit.leads and hit.bits & Is.GRAVE for hit in reading.hits) and _follows(reading, Is.GRAVE, Is.EVERY, 12):
         return True
     return has_target and _sets_target(reading, sentence)
 
@@ -190,6 +214,13 @@ def _gives_secret(reading: Reading) -> bool:
     return False
 
 
+def _serves_anyone(reading: Reading) -> bool:
+    """Return whether whoever does something is to get a secret. Prohibitions don't count."""
+    return (
+        not reading.bits & Is.NOT and _near(reading, Is.ANYONE, Is.SECRET, 90) and _near(reading, Is.GET, Is.SECRET)
+    )
+
+
 def _instructs_agent(reading: Reading) -> bool:
     """Return whether an assistant, and not just "you", is to do something grave."""
     return any(hit.bits & Is.AGENT and not hit.bits & Is.YOU for hit in reading.hits) and _near(
@@ -218,10 +249,21 @@ def _sets_target(reading: Reading, sentence: str) -> bool:
             return True
         if bits & Is.WHEN and any(hit.bits & acts and not hit.bits & Is.MILD for hit in reading.hits):
             return True
-    if bits & Is.EVERY and bits & Is.REPLY and _follows(reading, Is.EVERY, Is.REPLY, 12):
+    if _mentions_target(reading, sentence):
         return True
     if bits & rules and COMMAND.search(sentence):
         return True
     flows = bits & (Is.EVERY | Is.REPLY | Is.MONEY | Is.SECRET | Is.DATA)
     to_target = _follows(reading, Is.TO, Is.TARGET, 1) or _follows(reading, Is.TARGET, Is.TO, 1)
     return bool(bits & (rules | Is.WHEN) and flows and to_target)
+
+
+def _mentions_target(reading: Reading, sentence: str) -> bool:
+    """Return whether answers, or what is said about something, are to contain a URL or an address."""
+    bits = reading.bits
+    if bits & Is.QUESTION and "://" in sentence and _near(reading, Is.QUESTION, Is.TARGET, 80):
+        return True
+    if bits & (Is.WHEN | Is.NORM) and _near(reading, Is.SHOW, Is.TARGET):
+        return True
+    is_conditional = bits & Is.WHEN and _near(reading, Is.REPLY, Is.TARGET, 40)
+    return bool(is_conditional or (bits & Is.REPLY and _follows(reading, Is.EVERY, Is.REPLY, 12)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from memoryhub.lib.content_check.normalising import decoded_texts, is_disguised, scrambled, variants
 from memoryhub.lib.content_check.overrides import imitates_role, overrides_instructions
 from memoryhub.lib.content_check.rules import judge_rules
-from memoryhub.lib.content_check.targets import PIPE_TO_SHELL, has_target
+from memoryhub.lib.content_check.targets import has_target, pipes_to_shell
 
 INSTRUCTION, OVERRIDE, ROLE, ENCODED, DISGUISED = "instruction", "override", "role", "encoded", "disguised"
 TOO_LONG = "too_long"
@@ -42,23 +43,48 @@ def shape_of(text: str) -> str | None:
     return None
 
 
+def may_have_finding(lines: list[str]) -> bool:
+    """Return whether a passage of these lines may have a finding; each line may begin a clause."""
+    unmarked = _LIST_MARK.sub("", " ".join(line.strip() for line in lines), count=1)
+    for number, reading in enumerate(variants(unmarked)):
+        if _judge_text(_single_spaced(reading)):
+            return True
+        if number == 0 and any(True for _ in scrambled(reading)):
+            return True
+    clauses = _LIST_MARK.sub("", " | ".join(line.strip() for line in lines), count=1)
+    if any(_judge_sentences(_single_spaced(reading), is_mixed=True) for reading in variants(clauses)):
+        return True
+    return is_disguised(unmarked) or any(True for _ in decoded_texts(unmarked))
+
+
+def _single_spaced(folded: str) -> str:
+    return " ".join(folded.replace("’", "'").split())
+
+
 def _judge(folded: str) -> str | None:
-    folded = " ".join(folded.replace("’", "'").replace("`", "`").split())
+    folded = _single_spaced(folded)
+    return _judge_text(folded) or _judge_sentences(folded)
+
+
+def _judge_text(folded: str) -> str | None:
     if imitates_role(folded):
         return ROLE
     if overrides_instructions(folded):
         return OVERRIDE
-    if PIPE_TO_SHELL.search(folded):
-        return INSTRUCTION
-    for sentence in _sentences(folded):
-        if verdict := judge_rules(sentence, has_target=has_target(sentence)):
-            return verdict
-    return None
+    return INSTRUCTION if pipes_to_shell(folded) else None
+
+
+def _judge_sentences(folded: str, *, is_mixed: bool = False) -> str | None:
+    return next((verdict for sentence in _sentences(folded) if (verdict := _verdict(sentence, is_mixed))), None)
+
+
+@lru_cache(4_096)  # a sentence is in several passages
+def _verdict(sentence: str, is_mixed: bool) -> str:  # noqa: FBT001 - a key of the cache
+    return judge_rules(sentence, has_target=has_target(sentence), is_mixed=is_mixed)
 
 
 def _sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text, and each two in a row, because an obligation may precede its target."""
     parts = [part.strip() for part in _SENTENCE_END.split(text) if part and part.strip()]
     yield from parts
-    if 1 < len(parts) <= 6:
-        yield from (f"{first} {second}" for first, second in pairwise(parts) if len(first) < 40)
+    yield from (f"{first} {second}" for first, second in pairwise(parts) if len(first) < 40)

@@ -24,6 +24,10 @@ PATH = re.compile(
     r"|\b(?:agents|claude|gemini|soul|memory|user|skill|bootstrap|identity)\.md\b|\w-*\.(?:sh|ps1|exe|bat"
     r"|cmd|vbs|dll|pem|key|jar)\b"
 )
+CONTENTS = re.compile(  # what a file with secrets contains
+    r"(?:content|inhalt|contenu|contenido|conteudo|inhoud|содержимо|вміст|zawartosc|icerig|内容|내용|محتوي)"
+    r".{0,20}(?:\.(?:env|ssh|netrc|npmrc|pgpass|aws|kube|gnupg)\b|/etc/(?:passwd|shadow)|id_(?:rsa|ed25519)|\.(?:pem|key)\b)"
+)
 _RISKY = (
     r"curl|wget|bash|zsh|powershell|pwsh|iex|invoke-\w+|netcat|ncat|telnet|ssh|scp|sftp|rsync|chmod|chown|sudo"
     r"|rm\s+-\w+|mkfs\S*|dd\s+if=|eval|nohup|base64\s+-\w+|base64|certutil|mshta|rundll32|regsvr32|crontab"
@@ -60,9 +64,20 @@ PIPE_TO_SHELL = re.compile(
 )
 
 
+_MARK = re.compile(r"[/\\\\:~@$%_\[(]|\.\w|\d|www|hxxp")  # of a URL, an address or a path, for a fast check
+
+
+def pipes_to_shell(text: str) -> bool:
+    """Return whether a folded text downloads something and runs it, or destroys files."""
+    return any(mark in text for mark in ("|", "(", " -", "/dev/tcp", "downloadstring")) and bool(
+        PIPE_TO_SHELL.search(text)
+    )
+
+
 def has_target(sentence: str) -> bool:
     """Return whether a sentence has a URL, an address, a sensitive path or a command that isn't a local tool."""
-    if URL.search(sentence) or _ADDRESS.search(sentence) or PATH.search(sentence):
+    may_have_place = _MARK.search(sentence) or " dot " in sentence or "crontab" in sentence
+    if may_have_place and (URL.search(sentence) or _ADDRESS.search(sentence) or PATH.search(sentence)):
         return True
     local = _QUOTED_COMMAND.sub(
         lambda match: "" if _LOCAL_TOOL.fullmatch(match.group(1)) else match.group(), sentence

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 OTHERS = {
     "ar": {
-        "norm": """اذا إذا عندما متى قبل دائما ابدا أبدا يجب عليك عليه ينبغي لا_بد يتعين يلزم من_فضلك الرجاء
-            يرجى رجاء من_الان_فصاعدا من_الآن_فصاعدا تاكد تأكد احرص مطلوب في_كل_مرة كلما لا_تنس""",
+        "norm": """اذا إذا عندما متى قبل دائما ابدا أبدا يجب عليك عليه ينبغي لا_بد يتعين يلزم من_فضلك الرجاء يرجى
+            رجاء من_الان_فصاعدا من_الآن_فصاعدا تاكد تأكد احرص مطلوب في_كل_مرة كلما لا_تنس""",
         "agent": "المساعد مساعد الوكيل النموذج الذكاء_الاصطناعي البوت الروبوت",
         "act": """شغل تشغيل نفذ تنفيذ ينفذ تنفذ ارسل أرسل إرسال ارسال يرسل ترسل اكشف كشف تكشف شارك مشاركة اظهر
             أظهر اعرض عرض احذف حذف تحذف امسح ثبت تثبيت حمل تحميل تنزيل نزل افتح فتح زر زيارة انسخ نسخ الصق ألصق
-            انشر نشر رد الرد اجب أجب الاجابة الإجابة حول تحويل ادفع دفع ثق وافق الموافقة اضف أضف إضافة اضافة
-            اكتب كتابة قم قل اطلب سلم تسليم اعط أعط زود تقديم عطل مرر خزن احفظ يقوم""",
+            انشر نشر رد الرد اجب أجب الاجابة الإجابة حول تحويل ادفع دفع ثق وافق الموافقة اضف أضف إضافة اضافة اكتب
+            كتابة قم قل اطلب سلم تسليم اعط أعط زود تقديم عطل مرر خزن احفظ يقوم""",
         "wipe": "احذف حذف امسح",
         "drop": """دون بدون بلا لا_تطلب تجاهل انس انسى تخط تخطى تجاوز الغ ألغ عطل تعطيل اهمل أهمل لا_تتبع
             لا_تلتزم خالف""",
         "not": "لا",
         "guard": "تأكيد تاكيد موافقة الموافقة",
         "orders": """التعليمات تعليمات تعليماتك القواعد قواعد قواعدك الاوامر الأوامر اوامر أوامر المطالبة موجه
-            القيود قيود التاكيد التأكيد تاكيد تأكيد الحدود رسالة_النظام النظام الصلاحيات صلاحيات المسؤول
-            السياسات الارشادات الإرشادات الموافقة التوجيهات""",
+            القيود قيود التاكيد التأكيد تاكيد تأكيد الحدود رسالة_النظام النظام الصلاحيات صلاحيات المسؤول السياسات
+            الارشادات الإرشادات الموافقة التوجيهات""",
         "self": "هذه_الملاحظة بهذه_الملاحظة هذا_النص",
         "secret": """كلمة_مرور كلمة_سر كلمة_المرور كلمة_السر كلمات_مرور كلمات_سر كلمات_المرور كلمات_السر
             المفتاح_السري مفتاح_api مفتاح_سري مفتاح_خاص مفتاح_الوصول المفاتيح_السرية مفاتيح_api بيانات_اعتماد
@@ -27,22 +27,26 @@ OTHERS = {
         "data": "النسخ الملفات البيانات",
         "tell": "تخبر تذكر تقل تبلغ تكشف تعلم",
         "who": "المستخدم أحد احد",
+        "show": "اذكر فاذكر",
+        "anyone": "كل_من أي_شخص من_يعرف من_يقول",
+        "get": "يحصل يأخذ",
+        "question": "أسئلة الأسئلة سؤال",
         "every": "كل جميع",
         "reply": "إجابة اجابة رد رسالة ملخص جلسة محادثة",
     },
     "hi": {
-        "norm": """जाओ दिखाओ दो लो भेजो बताओ हटाओ चलाओ भेजें दें दीजिए अगर यदि जब हमेशा सदा कभी_न कभी_नहीं
-            कभी_मत कभी_भी_न कभी_भी_नहीं कभी_भी_मत चाहिए अवश्य ज़रूर जरूर अनिवार्य कृपया अब_से आगे_से सुनिश्चित
-            याद_रख हर_बार करना_है करें कीजिए करो""",
+        "norm": """जाओ दिखाओ दो लो भेजो बताओ हटाओ चलाओ भेजें दें दीजिए अगर यदि जब हमेशा सदा कभी_न कभी_नहीं कभी_मत
+            कभी_भी_न कभी_भी_नहीं कभी_भी_मत चाहिए अवश्य ज़रूर जरूर अनिवार्य कृपया अब_से आगे_से सुनिश्चित याद_रख
+            हर_बार करना_है करें कीजिए करो""",
         "agent": "सहायक असिस्टेंट एजेंट मॉडल एआई बॉट",
-        "act": """चलाएं चलाएँ चलाओ चलाइए चलाना चलाने चलाकर चलाए निष्पादित भेज* साझा बताएं बताओ बताना बताइए
-            दिखाएं दिखाओ दिखाना दिखाइए हटाएं हटाओ हटाना हटाइए हटाने मिटाएं मिटाओ मिटाना मिटाइए इंस्टॉल डाउनलोड
-            खोलें खोलो खोलना खोलिए कॉपी चिपका पोस्ट अपलोड प्रकाशित जवाब उत्तर भुगतान ट्रांसफर स्थानांतरित भरोसा
-            स्वीकृत मंज़ूर मंजूर जोड़ें जोड़ो जोड़ना जोड़िए लिखें लिखो लिखना लिखिए दें देो देना दीजिए अक्षम बंद
-            शामिल फॉरवर्ड प्रकट उजागर मांग माँग""",
+        "act": """चलाएं चलाएँ चलाओ चलाइए चलाना चलाने चलाकर चलाए निष्पादित भेज* साझा बताएं बताओ बताना बताइए दिखाएं
+            दिखाओ दिखाना दिखाइए हटाएं हटाओ हटाना हटाइए हटाने मिटाएं मिटाओ मिटाना मिटाइए इंस्टॉल डाउनलोड खोलें
+            खोलो खोलना खोलिए कॉपी चिपका पोस्ट अपलोड प्रकाशित जवाब उत्तर भुगतान ट्रांसफर स्थानांतरित भरोसा स्वीकृत
+            मंज़ूर मंजूर जोड़ें जोड़ो जोड़ना जोड़िए लिखें लिखो लिखना लिखिए दें देो देना दीजिए अक्षम बंद शामिल
+            फॉरवर्ड प्रकट उजागर मांग माँग""",
         "wipe": "हटा मिटा",
-        "drop": """बिना अनदेख* नज़रअंदाज़ नजरअंदाज नज़रअंदाज भूल* उपेक्षा छोड़_दें छोड़_दो छोड़_दीजिए रद्द
-            बायपास अक्षम मत_मान""",
+        "drop": """बिना अनदेख* नज़रअंदाज़ नजरअंदाज नज़रअंदाज भूल* उपेक्षा छोड़_दें छोड़_दो छोड़_दीजिए रद्द बायपास
+            अक्षम मत_मान""",
         "not": "मत नहीं",
         "guard": "पुष्टि अनुमति",
         "orders": """निर्देश* नियम* आदेश* प्रॉम्प्ट प्रतिबंध* पुष्टि सीमा* सिस्टम_संदेश अनुमति व्यवस्थापक
@@ -52,6 +56,9 @@ OTHERS = {
         "data": "बैकअप फ़ाइल",
         "tell": "बता कह",
         "who": "उपयोगकर्ता किसी",
+        "show": "ज़िक्र उल्लेख",
+        "anyone": "जो_भी",
+        "get": "मिल पा_सकता",
         "every": "हर प्रत्येक सभी",
         "reply": "उत्तर जवाब सारांश संदेश",
     },
@@ -67,13 +74,17 @@ OTHERS = {
     "fa-ur": {
         "norm": "ہمیشہ کبھی_نہیں لازمی ضرور چاہیے براہ_کرم همیشه هرگز باید لطفا حتما",
         "agent": "اسسٹنٹ ایجنٹ دستیار مدل عامل",
-        "act": """چلائیں چلاؤ بھیجیں بھیجو ظاہر_کریں حذف_کریں اجرا بفرست ارسال حذف نصب دانلود باز_کن کپی پاسخ
-            اضافه""",
+        "act": "چلائیں چلاؤ بھیجیں بھیجو ظاہر_کریں حذف_کریں اجرا بفرست ارسال حذف نصب دانلود باز_کن کپی پاسخ اضافه",
         "drop": "نظر_انداز بھول نادیده فراموش لغو",
         "orders": "ہدایات قواعد دستورات دستور قوانین محدودیت تایید تصدیق",
         "secret": "پاس_ورڈ رمز گذرواژه کلید توکن خفیہ",
     },
     "uk": {
+        "anyone": "хто кожен кожному",
+        "question": "питан* запит*",
+        "get": "отрима* дістан* видат*",
+        "show": "згад*",
+        "reply": "відповід* звіт* лист* повідомлен* посилан* резюме",
         "norm": """якщо коли завжди ніколи повин* мусиш мусить слід потрібно треба необхідно будь_ласка
             обов'язково відтепер маєш має переконайся""",
         "agent": "асистент* помічник* агент* модел* бот* ші",
@@ -84,17 +95,21 @@ OTHERS = {
         "secret": "парол* облікові_дані секрет* токен*",
     },
     "id": {
+        "show": "sebutkan sebut",
+        "reply": "jawaban balasan ringkasan laporan pesan tautan",
         "norm": """jika bila kalau ketika setiap_kali sebelum selalu jangan jangan_pernah harus wajib mohon
             tolong silakan mulai_sekarang pastikan perlu hendaknya sebaiknya""",
         "agent": "asisten agen model ai bot",
-        "act": """jalankan menjalankan kirim kirimkan mengirim* teruskan bagikan tampilkan ungkapkan hapus
-            instal pasang unduh buka kunjungi salin tempel unggah posting jawab balas transfer bayar percayai
-            setujui tambahkan tulis tuliskan simpan berikan sertakan eksekusi""",
+        "act": """jalankan menjalankan kirim kirimkan mengirim* teruskan bagikan tampilkan ungkapkan hapus instal
+            pasang unduh buka kunjungi salin tempel unggah posting jawab balas transfer bayar percayai setujui
+            tambahkan tulis tuliskan simpan berikan sertakan eksekusi""",
         "drop": "abaikan mengabaikan lupakan lewati batalkan nonaktifkan langgar",
         "orders": "instruksi aturan perintah prompt batasan konfirmasi pedoman kebijakan izin",
         "secret": "kata_sandi sandi kunci_api kunci_rahasia kunci_privat kredensial rahasia token nomor_rekening",
     },
     "vi": {
+        "show": "nhac_den de_cap",
+        "reply": "cau_tra_loi tra_loi bao_cao tom_tat tin_nhan lien_ket",
         "norm": """neu khi moi_khi truoc_khi luon luon_luon khong_bao_gio phai can_phai hay vui_long xin
             tu_bay_gio bat_buoc nen dung""",
         "agent": "tro_ly tac_tu mo_hinh ai bot",
@@ -104,5 +119,27 @@ OTHERS = {
         "drop": "bo_qua quen phot_lo vuot_qua vo_hieu huy",
         "orders": "huong_dan quy_tac lenh chi_thi prompt gioi_han xac_nhan quy_dinh chi_dan",
         "secret": "mat_khau khoa_api khoa_bi_mat thong_tin_dang_nhap bi_mat token so_tai_khoan",
+    },
+    "sv": {
+        "norm": """alltid aldrig måste ska skall bör får_inte vänligen från_och_med se_till kom_ihåg varje_gång
+            när om vore_bra vore_fint gärna""",
+        "show": "nämn* visa*",
+        "anyone": "den_som vem_som_helst alla_som gäster",
+        "get": "får få",
+        "question": "fråga frågor frågar förfrågning*",
+        "agent": "du dig din ditt dina assistent* agent* modell* bot ai",
+        "act": """skicka skickas vidarebefordra kör körs öppna klistra bifoga lägg_till länka hänvisa ladda_upp
+            posta publicera betala överför kopiera dela visa spara skriv lämna_ut avslöja installera hämta""",
+        "wipe": "radera ta_bort rensa",
+        "drop": "ignorera strunta glöm hoppa_över kringgå stäng_av utan dölj utelämna",
+        "not": "inte aldrig ingen inga",
+        "guard": "bekräftelse* godkännande* kontroll* varning* granskning* loggar",
+        "orders": "instruktion* regler riktlinjer systemprompt* föreskrift*",
+        "secret": "lösenord* api-nyck* nycklar token* inloggningsuppgift* kortnummer* kundlista*",
+        "tell": "berätta meddela informera nämn",
+        "who": "användaren kunden någon ingen ägaren",
+        "every": "varje alla allt",
+        "reply": "svar* sammanfattning* meddelande* rapport* mejl e-post* faktur* länk*",
+        "data": "säkerhetskopi* filer data loggar anteckningar",
     },
 }
