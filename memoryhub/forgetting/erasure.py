@@ -8,13 +8,12 @@ one transaction with the append-only guard open. New tables are included automat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.utils.translation import gettext, ngettext, override
 
 from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
@@ -39,6 +38,7 @@ from sessions_app.services.audit import By, open_guard, record
 from sessions_app.services.lifecycle import delete_session, forgotten_key
 
 SHOWN_EXAMPLES = 3
+SHOWN_RECEIPTS = 200
 
 
 @dataclass(frozen=True)
@@ -331,6 +331,15 @@ def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, An
     return [{"length": length, "hash": digest.hash} for length, digest in found]
 
 
-def receipts(workspace: Workspace) -> Iterator[Forgotten]:
-    """Yield the receipts of a workspace, latest first."""
-    yield from Forgotten.objects.filter(workspace=workspace).order_by("-id")[:200]
+def receipts(workspace: Workspace) -> list[Forgotten]:
+    """Return the receipts of a workspace, latest first, and of people erased in the whole hub who occurred in it.
+
+    The counts of the latter are the workspace's.
+    """
+    in_workspace = Q(workspace=workspace) | Q(workspace=None)
+    latest = list(Forgotten.objects.filter(in_workspace).order_by("-id")[:SHOWN_RECEIPTS])
+    for receipt in latest:
+        if receipt.workspace_id is None:
+            rows = [Counter(place["rows"]) for place in receipt.workspaces if place["workspace"] == workspace.slug]
+            receipt.counts = dict(sum(rows, Counter()))
+    return [receipt for receipt in latest if receipt.workspace_id or receipt.counts]

@@ -156,6 +156,18 @@ def test_the_export_contains_what_is_known_and_nothing_of_others(workspace, othe
     assert "Weber" not in exported.text
 
 
+def test_the_forget_page_of_each_workspace_lists_the_receipts_of_the_hub(workspace, other, admin_client):
+    write_value(other, "k", f"has {CANARY}", by=BY)
+    receipt = erase(PERSON)
+
+    page = admin_client.get(reverse("forget", args=["other"])).content.decode()
+
+    assert f'id="receipt-{receipt.pk}"' in page
+    assert "whole hub" in page
+    assert reverse("allow-forgotten", args=["other", receipt.pk]) not in page
+    assert "receipt-" not in admin_client.get(reverse("forget", args=["atlas"])).content.decode()
+
+
 def test_a_hub_operator_finds_and_erases_a_person(workspace, other, admin_client):
     write_value(workspace, "k", "Anna Weber", by=BY)
     write_value(other, "k", "Ann Weber", by=BY)
