@@ -23,11 +23,11 @@ MIN_PAIRS = 20  # with fewer rows to compare, nothing is known
 UNKNOWN_WEIGHT = 0.5
 MIN_SIMILARITY, MAX_SIMILARITY = 0.1, 0.9  # of the words of two rows; the same text has the same vector
 NO_AGREEMENT, AGREEMENT = 0.6, 0.9  # shares of rows that are farther away, for weights 0 and 1; .5 is chance
-GROWTH = 1.1  # compare again when the number of vectors has changed by more
+GROWTH = 1.1  # compare again when more vectors than that have changed
 KEPT = 256
 Key = tuple[int, str]
 _lock = Lock()
-_weights: OrderedDict[Key, tuple[int, float]] = OrderedDict()
+_weights: OrderedDict[Key, tuple[Version, float]] = OrderedDict()
 
 
 def forget_all() -> None:
@@ -37,17 +37,18 @@ def forget_all() -> None:
 
 
 def known_weight(workspace_id: int, model: str, versions: Mapping[str, Version]) -> float | None:
-    """Return the weight that was last computed for about as many vectors, or None."""
-    number = _count(versions)
+    """Return the weight that was last computed for about the same vectors, or None."""
+    last, number = _whole(versions)
     with _lock:
-        known, weight = _weights.get((workspace_id, model), (0, 0.0))
-    return weight if known and max(known, number) <= GROWTH * min(known, number) else None
+        (known_last, known), weight = _weights.get((workspace_id, model), ((0, 0), 0.0))
+    is_similar = max(known, number) <= GROWTH * min(known, number) and last - known_last <= (GROWTH - 1) * number
+    return weight if known and is_similar else None
 
 
 def semantic_weight(workspace_id: int, model: str, versions: Mapping[str, Version], matrices: Matrices) -> float:
     """Return the weight of semantic matches beside matches of words, from 0 to 1.
 
-    It is computed again when the number of the workspace's vectors has changed by a tenth; one query then.
+    It is computed again when a tenth of the workspace's vectors may have changed; one query then.
     """
     known = known_weight(workspace_id, model, versions)
     if known is not None:
@@ -55,7 +56,7 @@ def semantic_weight(workspace_id: int, model: str, versions: Mapping[str, Versio
     kind, matrix = max(matrices.items(), key=lambda item: len(item[1].keys))
     weight = weight_of(_texts(kind, matrix), matrix)
     with _lock:
-        _weights[workspace_id, model] = _count(versions), weight
+        _weights[workspace_id, model] = _whole(versions), weight
         while len(_weights) > KEPT:
             _weights.popitem(last=False)
     return weight
@@ -86,8 +87,9 @@ def agreements(texts: Sequence[str], vectors: Rows) -> Rows:
     return np.minimum(1.0, shares)
 
 
-def _count(versions: Mapping[str, Version]) -> int:
-    return sum(count for _, count in versions.values())
+def _whole(versions: Mapping[str, Version]) -> Version:
+    """Return the highest key and the number of the vectors of all kinds."""
+    return max(last for last, _ in versions.values()), sum(count for _, count in versions.values())
 
 
 def _word_similarity(texts: Sequence[str]) -> Rows:

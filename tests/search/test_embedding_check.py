@@ -7,6 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
+from knowledge_app.models import RowVector
 from memoryhub.lib.search.tokenizing import split_words
 from memoryhub.search import RankOptions, embedding_check, query_embedding, semantic, vector_cache
 from memoryhub.search.embedding_check import UNKNOWN_WEIGHT, weight_of
@@ -96,6 +97,16 @@ class TestSearches:
         self.embedder.requests.clear()
         assert search("cello bow", workspace).notes == [semantic.DISAGREES]
         assert self.embedder.requests == []
+
+    def test_rebuilt_vectors_are_compared_again(self, workspace, monkeypatch):
+        self.answer_with(monkeypatch, "random")
+        embed(workspace)
+        assert search("pier", workspace).notes == [semantic.DISAGREES]
+        RowVector.objects.all().delete()
+        self.answer_with(monkeypatch, "good")
+        embed(workspace)
+
+        assert search("ferry", workspace).notes == []
 
     def test_good_vectors_add_rows_of_the_same_topic_and_are_explained(self, workspace, monkeypatch):
         self.answer_with(monkeypatch, "good")
