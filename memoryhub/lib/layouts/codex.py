@@ -193,7 +193,10 @@ def _titles(folder: Folder, path: str) -> dict[str, str]:
     """Return the names that people gave to sessions."""
     try:
         lines, _ = folder.read(
-            path, lambda stream: [value for _, value in json_lines(stream, path, [])], even_if_unchanged=True
+            path,
+            lambda stream: [value for _, value in json_lines(stream, path, [])],
+            even_if_unchanged=True,
+            no_wait=True,
         )
     except UnreadableFile:
         return {}
