@@ -229,10 +229,10 @@ def running_total(changes: Mapping[date, float]) -> dict[date, float]:
     return found
 
 
-def round_ticks(highest: float, intervals: int = 4, *, is_whole: bool = True) -> list[float]:
-    """Return at most ``intervals`` + 1 axis values from 0 to at least ``highest``, 1, 2 or 5 × 10ⁿ apart."""
+def round_ticks(highest: float, *, is_whole: bool = True) -> list[float]:
+    """Return at most five axis values from 0 to at least ``highest``, 1, 2 or 5 × 10ⁿ apart."""
     least, slack = (1.0, 0.0) if is_whole else (0.0001, 1e-9)
-    rough = max(highest, least) / intervals
+    rough = max(highest, least) / 4
     power = 10.0 ** math.floor(math.log10(rough))
     step = max(least, next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - slack)))
     return [step * n for n in range(math.ceil(max(highest, least) / step - slack) + 1)]

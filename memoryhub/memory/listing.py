@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from knowledge_app.models import Fact, FactSource
 from knowledge_app.services.rows.importing import REASON as IMPORT_REASON
 from memoryhub.lib.pagination import INVALID_VALUE, decode_cursor, encode_cursor, page_url
-from memoryhub.memory.filters import KINDS, MODELS, VERIFIED, Matches
+from memoryhub.memory.filters import KINDS, MODELS, Matches
 from memoryhub.origins.certainty import best_sources
 from memoryhub.origins.explanation import CERTAINTY, kind_of
 from memoryhub.origins.explanation import KINDS as ORIGINS
@@ -56,10 +56,6 @@ class Item:
     @property
     def certainty(self) -> str:
         return CERTAINTY[self.origin] if self.origin else ""
-
-    @property
-    def has_review(self) -> bool:
-        return self.kind.name in VERIFIED
 
 
 @dataclass(frozen=True)

@@ -150,11 +150,9 @@ def chosen_model(session: Session, method: str) -> ModelSettings | None:
     return model
 
 
-def draft(
-    session: Session, *, method: str = "auto", keep: int | None = None, minimum: int | None = None, prompt: str = ""
-) -> Draft:
+def draft(session: Session, *, method: str = "auto", keep: int | None = None, prompt: str = "") -> Draft:
     """Return a compression without applying it. If a model is set, it is asked, which costs tokens."""
-    plan = plan_compression(session, keep=keep, minimum=minimum)
+    plan = plan_compression(session, keep=keep)
     if plan.reason:
         return Draft(plan)
     model = chosen_model(session, method)

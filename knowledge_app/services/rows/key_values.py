@@ -44,10 +44,9 @@ def list_keys(workspace: Workspace, prefix: str = "") -> list[str]:
     )  # SQLite's LIKE ignores case
 
 
-def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) -> QuerySet[KeyValue]:
+def with_text(rows: QuerySet[KeyValue], text: str) -> QuerySet[KeyValue]:
     """Return rows whose key or value contains a text, ignoring case. Masked values aren't searched."""
-    in_value = Q(value__icontains=text, is_secret=False) if in_values else Q()
-    return rows.filter(Q(key__icontains=text) | in_value)
+    return rows.filter(Q(key__icontains=text) | Q(value__icontains=text, is_secret=False))
 
 
 @db_retry.retried

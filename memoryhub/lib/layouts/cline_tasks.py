@@ -36,7 +36,6 @@ INJECTED = re.compile(r"\s*(?:<environment_details>|\[ERROR\]|\[TASK RESUMPTION\
 TASK = re.compile(r"\s*<(task|feedback|user_message|answer)>\n?(.*?)\n?</\1>\s*", re.DOTALL)
 TOOL_TEXT = re.compile(r"\[(\w+)(?: [^\n]*)?\] Result:[ \n]?")
 FOLDER_IN_TEXT = re.compile(rb"# Current (?:Working|Workspace) Directory \(([^)\"\\]{1,1000})\)")
-BLOCK_FIELDS = ("type", "text")
 NO_PROJECT = "tasks"  # the name of the project of tasks whose folder is unknown
 
 

@@ -5,7 +5,6 @@ https://docs.openclaw.ai/concepts/agent-workspace
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
@@ -33,7 +32,6 @@ INSTRUCTIONS = ("AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md")
 OWN_SIGNS = ("IDENTITY.md", "BOOTSTRAP.md")
 NANOBOT_SIGNS = (".nanobot", "memory/MEMORY.md", "memory/HISTORY.md", "memory/history.jsonl", "sessions")
 PROMPT_LIMIT = DocumentLimit(chars=20_000)  # agents.defaults.bootstrapMaxChars
-DAILY_NOTE = re.compile(r"\d{4}-\d\d-\d\d.*\.md")
 
 
 def find(folder: Folder) -> DetectedLayout | None:

@@ -58,15 +58,15 @@ def recency_factor(occurred_at: datetime | None, decay: Decay) -> float:
     return _FLOOR + _FRESH * 2 ** -(hours / 24 / _DAYS)
 
 
-def fuse(lists: Mapping[str, Sequence[tuple[Key, float, float]]], *, k: int = RRF_K) -> list[tuple[Key, float]]:
+def fuse(lists: Mapping[str, Sequence[tuple[Key, float, float]]]) -> list[tuple[Key, float]]:
     """Merge lists whose scores aren't comparable by reciprocal rank fusion, and return (key, score), best first.
 
-    ``lists``: by kind, (key, score, coverage), best first. A hit scores ``(.4 + .6 * coverage) / (k + rank)``, so the
-    best hit of a list ranks low if it covers little of the query. Equals keep the order of the lists (Cormack et
-    al., "Reciprocal rank fusion outperforms Condorcet", 2009).
+    ``lists``: by kind, (key, score, coverage), best first. A hit scores ``(.4 + .6 * coverage) / (60 + rank)``, so
+    the best hit of a list ranks low if it covers little of the query. Equals keep the order of the lists (Cormack
+    et al., "Reciprocal rank fusion outperforms Condorcet", 2009).
     """
     scores: defaultdict[Key, float] = defaultdict(float)
     for hits in lists.values():
         for rank, (key, _, coverage) in enumerate(hits, start=1):
-            scores[key] += (MIN_COVERAGE_FACTOR + (1 - MIN_COVERAGE_FACTOR) * coverage) / (k + rank)
+            scores[key] += (MIN_COVERAGE_FACTOR + (1 - MIN_COVERAGE_FACTOR) * coverage) / (RRF_K + rank)
     return sorted(scores.items(), key=lambda item: -item[1])
