@@ -135,7 +135,7 @@ def _summaries_of(page: Iterable[Entry]) -> Iterable[Summary]:
 
 def _subagents(session: Session, page: Iterable[Entry]) -> dict[str, Session]:
     """Return the sessions that the page's tool calls started, by the call's id."""
-    calls = [call["id"] for entry in page for call in entry.tool_calls]
+    calls = [call["id"] for entry in page for call in entry.tool_calls if call["id"]]
     started = Session.objects.filter(parent=session, parent_call_id__in=calls) if calls else Session.objects.none()
     return {subagent.parent_call_id: subagent for subagent in started.order_by("-pk")}
 

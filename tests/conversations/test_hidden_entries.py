@@ -168,6 +168,16 @@ def test_subagents_and_forks_are_linked_in_both_directions(workspace, admin_clie
     assert ">#0</a>" in page("claude:f")
 
 
+def test_a_subagent_of_an_unknown_call_is_not_shown_at_calls_without_ids(workspace, admin_client):
+    call = {"id": "", "type": "function", "function": {"name": "Agent", "arguments": "{}"}}
+    parent = take(workspace, said("7", "", kind="tool_call", role="assistant", tool_calls=[call]))
+    take(workspace, said("9", "look"), key="claude:s", parent_key=parent.key, title="Find it")
+
+    page = admin_client.get(reverse("sessions:detail", args=[workspace.slug, parent.pk])).content.decode()
+
+    assert page.count("Find it</a>") == 1
+
+
 def test_a_session_that_is_gone_there_says_so(session, admin_client):
     take(session.workspace, ENTRIES[-1])
 
