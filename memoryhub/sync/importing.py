@@ -163,7 +163,8 @@ def _instructions_folder(source: Path, project: Project | None, may_read: Callab
     if not path.is_absolute() or not path.is_dir():
         return None
     path = path.resolve()
-    return None if _is_hub_home(path) or not may_read(path) else path
+    is_root = path == path.parent  # where agents in containers may work
+    return None if is_root or _is_hub_home(path) or not may_read(path) else path
 
 
 def is_below_roots(path: Path) -> bool:

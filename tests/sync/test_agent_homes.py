@@ -14,9 +14,11 @@ from django.utils import timezone
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.documents import limits, write_rules
 from knowledge_app.services.documents.editing import save_text
+from memoryhub.lib.layouts.records import Project
 from memoryhub.lib.safe_folder import Folder
-from memoryhub.sync import watching
+from memoryhub.sync import importing, watching
 from memoryhub.sync.found_folders import found_folders
+from memoryhub.sync.import_requests import anywhere
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.status import read_only_reasons
 from memoryhub.sync.syncing import sync_workspace
@@ -208,6 +210,11 @@ def test_instructions_in_the_projects_folder_are_read_where_that_is_allowed(home
     documents = MemoryDocument.objects.filter(workspace=atlas).order_by("id")
     assert documents.count() == count
     assert [row.is_instructions for row in documents] == [False, True][:count]
+
+
+def test_instructions_in_the_root_folder_are_not_read(tmp_path):
+    assert importing._instructions_folder(tmp_path, Project("root", "root", "/"), anywhere) is None
+    assert importing._instructions_folder(tmp_path, Project("work", "work", str(tmp_path)), anywhere) == tmp_path
 
 
 def test_instructions_are_written_only_if_that_is_turned_on(home):
