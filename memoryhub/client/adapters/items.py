@@ -8,7 +8,7 @@ from typing import Any
 from memoryhub.client.hub import MemoryHub
 
 Item = dict[str, Any]
-BATCH = 500  # items in one call; the hub accepts 1,000 entries
+BATCH = 100  # items in one call; the hub accepts 1,000 entries, and an item may be several
 
 
 def read_items(hub: MemoryHub, session: str) -> list[Item]:
