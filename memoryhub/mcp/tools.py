@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
@@ -339,8 +340,8 @@ async def session_clear(
     return await answer(context, write)
 
 
-Tool = Callable[..., Any]
-READING: dict[str, Tool] = {
+ToolFunction = Callable[..., Any]
+READING: dict[str, ToolFunction] = {
     "Read a value": memory_read,
     "List keys": memory_list,
     "Search everything": memory_search,
@@ -352,7 +353,7 @@ READING: dict[str, Tool] = {
     "List sessions": session_list,
     "Read a session": session_read,
 }
-WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
+WRITING: dict[str, tuple[ToolFunction, bool]] = {  # with True if the tool is idempotent
     "Write a value": (memory_write, True),
     "Remember": (memory_remember, False),
     "Append to the history": (history_append, False),
@@ -366,15 +367,21 @@ WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
 }
 
 
-def add_tools(server: MCPServer[Any]) -> None:
-    for title, tool in READING.items():
-        _add(server, tool, title, _hints(read_only=True, idempotent=True))
-    for title, (tool, idempotent) in WRITING.items():
-        _add(server, tool, title, _hints(read_only=False, idempotent=idempotent))
+@cache
+def all_tools() -> tuple[Tool, ...]:
+    """Return the tools. Cached, since each one's JSON schema is computed from its function."""
+    reading = [_tool(function, title, _hints(read_only=True, idempotent=True)) for title, function in READING.items()]
+    return (
+        *reading,
+        *(
+            _tool(function, title, _hints(read_only=False, idempotent=idempotent))
+            for title, (function, idempotent) in WRITING.items()
+        ),
+    )
 
 
-def _add(server: MCPServer[Any], tool: Tool, title: str, hints: ToolAnnotations) -> None:
-    server.add_tool(tool, title=title, description=inspect.getdoc(tool), annotations=hints)
+def _tool(function: ToolFunction, title: str, hints: ToolAnnotations) -> Tool:
+    return Tool.from_function(function, title=title, description=inspect.getdoc(function), annotations=hints)
 
 
 def _hints(*, read_only: bool, idempotent: bool) -> ToolAnnotations:
