@@ -131,8 +131,7 @@ class StoredSetting(models.Model):
 class Process(models.Model):
     """A process that uses the database and renews ``seen_at``, by the database's clock.
 
-    ``name``: host, process id and start time, as in ``lease_owner`` of jobs and runs. ``home``: host and
-    MEMORYHUB_HOME.
+    ``name``: host, process id and start time, as in ``lease_owner`` of jobs and runs. ``home``: host and home.
     """
 
     class Kind(models.TextChoices):
@@ -312,6 +311,20 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class ReadGrant(models.Model):
+    """A workspace that a token may read besides its own, until the grant ends. It never allows writing."""
+
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="read_grants")
+    workspace = models.ForeignKey("sessions_app.Workspace", on_delete=models.CASCADE, related_name="read_grants")
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["token", "workspace"], name="read_grant_once")]
+
+    def __str__(self) -> str:
+        return f"{self.token} reads {self.workspace}"
 
 
 class IdempotentCall(models.Model):

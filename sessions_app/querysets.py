@@ -27,6 +27,12 @@ class WorkspaceQuerySet(models.QuerySet["Workspace"]):
             return self
         return self.filter(memberships__user_id=user.pk)
 
+    def operated_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        """Workspaces of which a user is an operator."""
+        if getattr(user, "is_superuser", False):
+            return self
+        return self.filter(memberships__user_id=user.pk, memberships__role="operator")
+
 
 class SessionQuerySet(models.QuerySet["Session"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:

@@ -26,6 +26,11 @@ def say(workspace: Workspace, *contents: str, key: str = "", **values: Any) -> l
     return list(Entry.objects.filter(pk__gt=last).order_by("pk"))
 
 
+def as_agent(workspace: Workspace) -> Scope:
+    """Return the scope of an agent's searches."""
+    return Scope((workspace.pk,), for_agent=True)
+
+
 def know(workspace: Workspace, content: str, **values: Any) -> KnowledgeEntry:
     given = {"content_id": f"k{next(_NUMBERS)}", "category": "learned_fact", "created_at": NOW} | values
     return KnowledgeEntry.objects.create(workspace=workspace, content=content, **given)

@@ -23,6 +23,7 @@ from memoryhub.models import (
     Job,
     Preferences,
     Process,
+    ReadGrant,
     RecentSearch,
     SavedSearch,
     SetupToken,
@@ -310,6 +311,13 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     list_select_related = ["workspace"]
     search_fields = ["name", "prefix"]
     hidden = ("token_hash",)
+
+
+@admin.register(ReadGrant)
+class ReadGrantAdmin(ReadOnlyAdmin):
+    list_display = ["id", "token", "workspace", "ended_at"]
+    list_select_related = ["token", "workspace"]
+    search_fields = ["token__name", "token__prefix"]
 
 
 @admin.register(IdempotentCall)

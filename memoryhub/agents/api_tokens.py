@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -18,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, Refused
-from memoryhub.models import ApiToken, IdempotentCall
+from memoryhub.models import ApiToken, IdempotentCall, ReadGrant
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -62,6 +63,12 @@ class Caller:
     def workspace(self) -> Workspace:
         return self.token.workspace
 
+    @cached_property
+    def readable(self) -> list[Workspace]:
+        """Return the workspaces that the token may read, its own first."""
+        shared = Workspace.objects.filter(read_grants__token=self.token, read_grants__ended_at=None)
+        return [self.workspace, *shared.order_by("slug")]
+
     @property
     def actor(self) -> Actor:
         return Actor("agent", self.token.name)
@@ -75,10 +82,16 @@ def issue_token(
     by: By,
     expires_at: datetime | None = None,
     per_minute: int = PER_MINUTE,
+    reads: Collection[Workspace] = (),
 ) -> tuple[ApiToken, str]:
-    """Create a token; return its row and its text, which isn't stored. Raises BadToken."""
+    """Create a token; return its row and its text, which isn't stored. Raises BadToken.
+
+    ``reads``: other workspaces that it may read too.
+    """
     name = " ".join(name.split())
     _check(name, scopes, expires_at, per_minute, by.at)
+    if workspace in reads or (reads and "read" not in scopes):
+        raise BadToken(gettext("A token may read other workspaces only, and only with the scope read."))
     prefix = f"mh_{secrets.token_hex(5)}"
     text = f"{prefix}_{secrets.token_urlsafe(32)}"
     try:
@@ -96,6 +109,10 @@ def issue_token(
             )
             summary = f"Token {prefix} created with {', '.join(token.scopes)}"
             record(by, "token.made", "token", token.pk, summary, workspace=workspace)
+            for other in reads:
+                ReadGrant.objects.get_or_create(token=token, workspace=other)
+                summary = f"Token {prefix} of {workspace.slug} may read this workspace"
+                record(by, "token.read_granted", "token", token.pk, summary, workspace=other)
     except IntegrityError as error:
         message = gettext(
             "This workspace already has a valid token named %(name)s. Revoke it, or choose another name."
@@ -123,6 +140,16 @@ def revoke_token(token: ApiToken, *, by: By) -> bool:
         return False
     summary = f"Token {token.prefix} revoked"
     record(by, "token.revoked", "token", token.pk, summary, workspace=token.workspace)
+    return True
+
+
+@transaction.atomic
+def end_read_grant(grant: ReadGrant, *, by: By) -> bool:
+    """Stop a token of another workspace from reading; return whether it could until now."""
+    if not ReadGrant.objects.filter(pk=grant.pk, ended_at=None).update(ended_at=by.at):
+        return False
+    summary = f"Token {grant.token.prefix} may no longer read this workspace"
+    record(by, "token.read_ended", "token", grant.token_id, summary, workspace=grant.workspace)
     return True
 
 

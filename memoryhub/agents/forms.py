@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.agents.api_tokens import DEFAULT_SCOPES, MAX_NAME, MAX_PER_MINUTE, PER_MINUTE, SCOPES
+from sessions_app.models import Workspace
 
 LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("1 year")), ("", _("No expiration"))]
 
@@ -20,7 +22,7 @@ def _scopes() -> list[tuple[str, str]]:
 
 
 class TokenForm(forms.Form):
-    """The options of a new token."""
+    """The options of a new token. ``shareable``: workspaces that it may read too."""
 
     name = forms.CharField(
         max_length=MAX_NAME,
@@ -35,10 +37,26 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("No scope allows approving, pinning, deleting, creating tokens or changing settings."),
     )
+    reads = forms.ModelMultipleChoiceField(
+        label=_("Also read these workspaces"),
+        queryset=Workspace.objects.none(),
+        required=False,
+        to_field_name="slug",
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("The agent can search and read them, but not write to them."),
+    )
     days = forms.ChoiceField(label=_("Expires after"), choices=LIFETIMES, initial="90", required=False)
     per_minute = forms.IntegerField(
         label=_("Calls per minute"), min_value=1, max_value=MAX_PER_MINUTE, initial=PER_MINUTE, localize=False
     )
+
+    def __init__(self, *args: Any, shareable: QuerySet[Workspace], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        reads = self.fields["reads"]
+        if isinstance(reads, forms.ModelMultipleChoiceField) and shareable.exists():
+            reads.queryset = shareable
+        else:
+            del self.fields["reads"]
 
     def options(self, now: datetime) -> dict[str, Any]:
         """Return the arguments of ``issue_token``."""
@@ -49,4 +67,5 @@ class TokenForm(forms.Form):
             "scopes": values["scopes"],
             "expires_at": now + timedelta(days=int(days)) if days else None,
             "per_minute": values["per_minute"],
+            "reads": list(values.get("reads", ())),
         }

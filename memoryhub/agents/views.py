@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import NoReverseMatch, reverse
@@ -16,11 +17,12 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.agents.api_tokens import (
     SCOPES,
     BadToken,
+    end_read_grant,
     issue_token,
     revoke_token,
     valid_tokens,
@@ -31,7 +33,7 @@ from memoryhub.agents.hub_url import hub_address
 from memoryhub.audit.access_log import access_label
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
-from memoryhub.models import AccessRecord, ApiToken
+from memoryhub.models import AccessRecord, ApiToken, ReadGrant
 from memoryhub.permissions import OPERATOR, by_person, get_workspace, has_role, person
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
@@ -66,6 +68,7 @@ class ShownToken:
     ends_soon: bool
     reading_count: int
     scopes: list[tuple[str, str]]
+    reads: list[Workspace]
     is_maker_off: bool
 
 
@@ -82,15 +85,27 @@ def agents(request: HttpRequest, slug: str) -> HttpResponse:
         "tokens": _token_rows(page.rows, now),
         "wants_all": wants_all,
         "has_any": bool(page.rows) or tokens.exists(),
+        "readers": _readers(workspace, now),
         "scopes": SCOPES.items(),
     }
     return render_page(request, "agents/agents.html", context, fragment="token-list")
+
+
+def _readers(workspace: Workspace, now: datetime) -> QuerySet[ReadGrant]:
+    """Return the grants with which valid tokens of other workspaces read this one."""
+    tokens = ApiToken.objects.filter(valid_tokens(now))
+    grants = ReadGrant.objects.filter(workspace=workspace, ended_at=None, token__in=tokens)
+    return grants.select_related("token__workspace").order_by("token__workspace__name", "token__name", "id")
 
 
 def _token_rows(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
     recent = AccessRecord.objects.filter(token__in=[token.pk for token in tokens], at__gte=now - DAY)
     counts = dict(recent.order_by().values_list("token").annotate(Count("id")))
     deactivated = with_deactivated_creator(tokens)
+    reads: defaultdict[int, list[Workspace]] = defaultdict(list)
+    grants = ReadGrant.objects.filter(token__in=tokens, ended_at=None).select_related("workspace")
+    for grant in grants.order_by("workspace__name", "id"):
+        reads[grant.token_id].append(grant.workspace)
     return [
         ShownToken(
             token,
@@ -98,6 +113,7 @@ def _token_rows(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
             token.expires_at is not None and now < token.expires_at <= now + SOON,
             counts.get(token.pk, 0),
             [(scope, str(SCOPES.get(scope, ""))) for scope in token.scopes],
+            reads[token.pk],
             token.pk in deactivated,
         )
         for token in tokens
@@ -113,7 +129,8 @@ def _state(token: ApiToken, now: datetime) -> str:
 def new_token(request: HttpRequest, slug: str) -> HttpResponse:
     """Create a token. Only the response to the POST shows it, because its text isn't stored."""
     workspace = get_workspace(request, slug, role=OPERATOR)
-    form = TokenForm(request.POST or None)
+    others = Workspace.objects.operated_by(request.user).exclude(pk=workspace.pk).order_by("name", "slug")
+    form = TokenForm(request.POST or None, shareable=others)
     if form.is_bound and form.is_valid():
         now = timezone.now()
         try:
@@ -138,6 +155,18 @@ def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("agents", slug)
     context = {"workspace": workspace, "shown": _token_rows([token], timezone.now())[0]}
     return render_page(request, "agents/token_revoke.html", context)
+
+
+@require_POST
+def end_reading(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Stop a token of another workspace from reading this one."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    grants = ReadGrant.objects.select_related("token", "workspace")
+    grant: ReadGrant = get_object_or_404(grants, workspace=workspace, pk=pk)
+    end_read_grant(grant, by=by_person(request))
+    message = gettext("%(name)s can no longer read this workspace.")
+    messages.success(request, message % {"name": grant.token.name})
+    return redirect("agents", slug)
 
 
 @require_GET

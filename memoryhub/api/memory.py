@@ -12,7 +12,7 @@ from ninja import Header, Query, Router, Status
 from memoryhub.agents.operations import memory as operations
 from memoryhub.api import requests, responses
 from memoryhub.api.auth import APPEND, EDIT, READ, caller_of
-from memoryhub.api.parameters import Cursor, Limit, Name, RowId, Text
+from memoryhub.api.parameters import Cursor, Limit, Name, RowId, SharedWorkspace, Text
 from memoryhub.lib.errors import Invalid
 
 router = Router(tags=["Memory documents and history"])
@@ -31,9 +31,9 @@ class BaseMissing(Invalid):
 
 
 @router.get("/documents", response=responses.Listed[responses.RevisionAnswer], auth=READ)
-def list_documents(request: HttpRequest) -> Any:
+def list_documents(request: HttpRequest, workspace: SharedWorkspace = "") -> Any:
     """List the memory documents. MEMORY.md is part of every prompt."""
-    return {"items": operations.list_documents(caller_of(request)), "next": None}
+    return {"items": operations.list_documents(caller_of(request), workspace=workspace), "next": None}
 
 
 @router.get("/documents/{name}", response=responses.DocumentAnswer, auth=READ)
@@ -42,9 +42,12 @@ def read_document(
     response: HttpResponse,
     name: Name,
     revision: Annotated[int | None, Query(ge=1, lt=2**31)] = None,
+    workspace: SharedWorkspace = "",
 ) -> Any:
     """Read a document, or one of its revisions. The ETag is the revision, for If-Match."""
-    found = operations.read_document(caller_of(request), name, revision=revision, now=timezone.now())
+    found = operations.read_document(
+        caller_of(request), name, revision=revision, workspace=workspace, now=timezone.now()
+    )
     response["ETag"] = f'"{found["revision"]}"'
     return found
 

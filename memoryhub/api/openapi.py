@@ -92,13 +92,13 @@ def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any
             yield address, method, operation
 
 
-def _has_cursor(operation: dict[str, Any]) -> bool:
-    return any(one["name"] == "cursor" for one in operation.get("parameters", []))
+def _names_rows(operation: dict[str, Any]) -> bool:
+    return any(one["name"] in ("cursor", "workspace") for one in operation.get("parameters", []))
 
 
 def _problems(address: str, method: str, operation: dict[str, Any]) -> dict[str, str]:
     statuses = dict(ALWAYS)
-    if "{" in address or address.endswith(("/context", "/value")) or _has_cursor(operation):
+    if "{" in address or address.endswith(("/context", "/value")) or _names_rows(operation):
         statuses |= NOT_FOUND
     if method != "get":
         statuses |= WITH_BODY

@@ -23,6 +23,9 @@ Kinds = Annotated[
         description="Kinds separated by commas, for example entry,memory. Default: all.",
     ),
 ]
+SharedWorkspace = Annotated[
+    str, Query(max_length=64, description="The slug of a workspace that the token may read too. Default: its own.")
+]
 Epoch = Annotated[int | None, Query(ge=0, lt=2**31)]
 MaxMessages = Annotated[int, Query(ge=0, le=5_000, description="Maximum number of entries; 0 for all.")]
 AsText = Annotated[bool, Query(description="Return the context as one text, too, in AgTerm's format.")]

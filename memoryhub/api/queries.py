@@ -21,12 +21,14 @@ router = Router(tags=["Search and runs"])
 
 @router.get("/me", response=responses.Me, auth=ANY)
 def show_me(request: HttpRequest) -> Any:
-    """Show this token's name, scopes and workspace."""
-    token = caller_of(request).token
+    """Show this token's name, scopes and workspace, and the workspaces that it may read too."""
+    caller = caller_of(request)
+    token = caller.token
     return {
         "name": token.name,
         "scopes": token.scopes,
         "workspace": {"slug": token.workspace.slug, "name": token.workspace.name},
+        "reads": [{"slug": shared.slug, "name": shared.name} for shared in caller.readable[1:]],
         "expires_at": token.expires_at,
     }
 
@@ -48,7 +50,7 @@ def search(
         bool, Query(description="Include agents' own sessions: dream, heartbeat, cron.")
     ] = False,
 ) -> Any:
-    """Search the workspace, best match first. Words, "phrases", -exclusions and field:value filters."""
+    """Search what the token may read, best match first. Words, "phrases", -exclusions and field:value filters."""
     names = kinds.split(",") if kinds else []
     return operations.search(
         caller_of(request), query, kinds=names, limit=limit, mode=mode, own_sessions=own_sessions, now=timezone.now()

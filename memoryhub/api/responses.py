@@ -26,6 +26,7 @@ class Me(Schema):
     name: str
     scopes: list[str]
     workspace: WorkspaceName
+    reads: list[WorkspaceName]
     expires_at: datetime | None
 
 
@@ -317,6 +318,7 @@ class RecalledMemory(Schema):
     kind: str
     id: int
     text: str
+    workspace: str
 
 
 class RecallAnswer(Schema):
@@ -347,6 +349,7 @@ class CacheKept(Schema):
 class SearchResult(Schema):
     kind: str
     id: int
+    workspace: str
     session: str | None
     position: int | None
     score: float | None

@@ -23,6 +23,7 @@ TABLES = {
     "sessions_app_membership",
     "sessions_app_auditrecord",
 }
+READ_GRANTS = "memoryhub_readgrant"  # a table that older hubs lack
 RANKS = {"viewer": 1, "editor": 2, "operator": 3}
 _RECEIPTS = """
     SELECT f.*, w.slug FROM knowledge_app_forgotten f LEFT JOIN sessions_app_workspace w ON w.id = f.workspace_id
@@ -35,6 +36,14 @@ _ROLES = """
     FROM sessions_app_membership m
     JOIN auth_user u ON u.id = m.user_id
     JOIN sessions_app_workspace w ON w.id = m.workspace_id
+"""
+_READ_GRANTS = """
+    SELECT g.ended_at, t.token_hash, g.workspace_id FROM memoryhub_readgrant g
+    JOIN memoryhub_apitoken t ON t.id = g.token_id WHERE g.ended_at IS NOT NULL
+"""
+_END_READ_GRANT = """
+    UPDATE memoryhub_readgrant SET ended_at = %s WHERE ended_at IS NULL
+    AND token_id IN (SELECT id FROM memoryhub_apitoken WHERE token_hash = %s) AND workspace_id = %s
 """
 _NEWEST_RECORD = "SELECT max(at) FROM sessions_app_auditrecord"
 
@@ -57,10 +66,11 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Revocations:
-    """Rows as the database returns them: hash and times of tokens and of links, and names of users."""
+    """Rows as the database returns them: hash and times of tokens, their grants and links, and names of users."""
 
     receipts: list[Receipt] = field(default_factory=list)
     tokens: list[tuple[Any, ...]] = field(default_factory=list)
+    read_grants: list[tuple[Any, ...]] = field(default_factory=list)
     invitations: list[tuple[Any, ...]] = field(default_factory=list)
     inactive: list[str] = field(default_factory=list)
     no_operators: list[str] = field(default_factory=list)
@@ -85,7 +95,8 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
     """Return what was forgotten and revoked; None if the database can't be read."""
     try:
         with database.cursor() as cursor:
-            if not set(database.introspection.table_names(cursor)) >= TABLES:
+            tables = set(database.introspection.table_names(cursor))
+            if not tables >= TABLES:
                 return Revocations()
 
             def rows(sql: str) -> list[tuple[Any, ...]]:
@@ -95,6 +106,7 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
             return Revocations(
                 _receipts(cursor),
                 rows("SELECT revoked_at, token_hash FROM memoryhub_apitoken WHERE revoked_at IS NOT NULL"),
+                rows(_READ_GRANTS) if READ_GRANTS in tables else [],
                 rows(
                     "SELECT used_at, revoked_at, token_hash FROM memoryhub_invitation "
                     "WHERE used_at IS NOT NULL OR revoked_at IS NOT NULL"
@@ -149,8 +161,11 @@ def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -
     """
     try:
         with database.cursor() as cursor:
-            if not set(database.introspection.table_names(cursor)) >= TABLES:
+            tables = set(database.introspection.table_names(cursor))
+            if not tables >= TABLES:
                 return []
+            if READ_GRANTS in tables:
+                cursor.executemany(_END_READ_GRANT, revocations.read_grants)
             return _apply(cursor, revocations)
     except DatabaseError as error:
         first_line = str(error).strip().partition("\n")[0]

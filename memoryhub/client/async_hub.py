@@ -156,13 +156,13 @@ class AsyncMemoryHub:
         """Import a session file."""
         return await self._send(calls.import_session(name, content), idempotency_key)
 
-    def documents(self) -> AsyncIterator[Revision]:
+    def documents(self, workspace: str = "") -> AsyncIterator[Revision]:
         """Iterate over the memory documents."""
-        return self._each(calls.documents())
+        return self._each(calls.documents(workspace))
 
-    async def document(self, name: str, revision: int | None = None) -> Document:
+    async def document(self, name: str, revision: int | None = None, workspace: str = "") -> Document:
         """Return a memory document, at its head or at a revision."""
-        return await self._send(calls.document(name, revision))
+        return await self._send(calls.document(name, revision, workspace))
 
     def revisions(self, name: str) -> AsyncIterator[Revision]:
         """Iterate over the revisions of a document."""

@@ -166,12 +166,12 @@ def import_session(name: str, content: str) -> Call[Imported]:
     return _change("POST", "/sessions/import", {"name": name, "content": content})
 
 
-def documents() -> Call[Page[Revision]]:
-    return _list("/documents")
+def documents(workspace: str) -> Call[Page[Revision]]:
+    return _list("/documents", workspace=workspace)
 
 
-def document(name: str, revision: int | None) -> Call[Document]:
-    return _get(_document_path(name), revision=revision)
+def document(name: str, revision: int | None, workspace: str) -> Call[Document]:
+    return _get(_document_path(name), revision=revision, workspace=workspace)
 
 
 def revisions(name: str) -> Call[Page[Revision]]:

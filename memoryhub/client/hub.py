@@ -160,13 +160,16 @@ class MemoryHub:
         """Import a session file: ``hub.import_session("main.jsonl", Path("main.jsonl").read_text())``."""
         return self._send(calls.import_session(name, content), idempotency_key)
 
-    def documents(self) -> Iterator[Revision]:
+    def documents(self, workspace: str = "") -> Iterator[Revision]:
         """Iterate over the memory documents: ``[document["name"] for document in hub.documents()]``."""
-        return self._each(calls.documents())
+        return self._each(calls.documents(workspace))
 
-    def document(self, name: str, revision: int | None = None) -> Document:
-        """Return a memory document, at its head or at a revision: ``hub.document("MEMORY.md")["content"]``."""
-        return self._send(calls.document(name, revision))
+    def document(self, name: str, revision: int | None = None, workspace: str = "") -> Document:
+        """Return a memory document, at its head or at a revision: ``hub.document("MEMORY.md")["content"]``.
+
+        ``workspace``: the slug of another one that the token may read.
+        """
+        return self._send(calls.document(name, revision, workspace))
 
     def revisions(self, name: str) -> Iterator[Revision]:
         """Iterate over the revisions of a document: ``for revision in hub.revisions("MEMORY.md"): ...``."""

@@ -25,11 +25,12 @@ class WorkspaceName(TypedDict):
 
 
 class Me(TypedDict):
-    """The token's name, scopes and workspace."""
+    """The token's name, scopes and workspace. ``reads``: other workspaces that it may read."""
 
     name: str
     scopes: list[str]
     workspace: WorkspaceName
+    reads: list[WorkspaceName]
     expires_at: str | None
 
 
@@ -337,6 +338,7 @@ class RecalledMemory(TypedDict):
     kind: str
     id: int
     text: str
+    workspace: str
 
 
 class Recalled(TypedDict):
@@ -357,6 +359,7 @@ class Value(Checked):
 class Result(TypedDict):
     kind: str
     id: int
+    workspace: str
     session: str | None
     position: int | None
     score: float | None

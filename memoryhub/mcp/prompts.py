@@ -12,7 +12,7 @@ from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import knowledge, memory, queries
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp.calls import HubContext, call
-from memoryhub.mcp.texts import match_line, on_one_line
+from memoryhub.mcp.texts import as_match, match_line, on_one_line
 
 MAX_DOCUMENT = 20_000  # characters of each document
 MAX_DOCUMENTS = 10
@@ -29,26 +29,29 @@ async def load_memory(
 
     def read(caller: Caller, now: datetime) -> str:
         parts = [INTRODUCTION]
-        for one in memory.list_documents(caller)[:MAX_DOCUMENTS]:
-            content = memory.read_document(caller, one["name"], now=now)["content"]
-            cut = (
-                f"\n(The rest is left out. It has {len(content):,} characters.)"
-                if len(content) > MAX_DOCUMENT
-                else ""
-            )
-            parts.append(f"# {one['name']}\n\n{content[:MAX_DOCUMENT].strip()}{cut}")
-        found = queries.recent(caller, DAYS, limit=30, now=now)
-        parts.append(_section("New in the last seven days", found))
+        for place in caller.readable:
+            for one in memory.list_documents(caller, workspace=place.slug)[:MAX_DOCUMENTS]:
+                found = memory.read_document(caller, one["name"], workspace=place.slug, now=now)
+                shared = "" if place == caller.workspace else f" (of the workspace {place.slug}, read-only)"
+                parts.append(f"# {one['name']}{shared}\n\n{_cut(found['content'])}")
+        news = queries.recent(caller, DAYS, limit=30, now=now)
+        parts.append(_section(caller, "New in the last seven days", news))
         if topic.strip():
             about = clean_text(topic)[:2_000]
-            parts.append(_section(f"About {on_one_line(about)}", knowledge.recall_together(caller, about, now=now)))
+            known = knowledge.recall_together(caller, about, now=now)
+            parts.append(_section(caller, f"About {on_one_line(about)}", known))
         return "\n\n".join(part for part in parts if part)
 
     return await call(context.request_context, read)
 
 
-def _section(title: str, rows: list[dict[str, Any]]) -> str:
-    lines = [match_line(one | {"text": on_one_line(one["text"])}) for one in rows]
+def _cut(text: str) -> str:
+    more = f"\n(The rest is left out. It has {len(text):,} characters.)" if len(text) > MAX_DOCUMENT else ""
+    return f"{text[:MAX_DOCUMENT].strip()}{more}"
+
+
+def _section(caller: Caller, title: str, rows: list[dict[str, Any]]) -> str:
+    lines = [match_line(as_match(caller, one, one["text"])) for one in rows]
     return "\n".join([f"# {title}", "", *lines]) if lines else ""
 
 

@@ -44,12 +44,16 @@ class Compact(BaseModel):
 
 
 class Match(Compact):
-    """A hit. ``text``: of a search, the part that matches; of a recall, the start of the row's text."""
+    """A hit. ``text``: of a search, the part that matches; of a recall, the start of the row's text.
+
+    ``workspace``: unless it is the token's own.
+    """
 
     kind: str
     id: int
     text: str
     session: str | None = None
+    workspace: str | None = None
 
 
 class Matches(Compact):

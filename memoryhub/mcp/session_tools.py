@@ -13,7 +13,7 @@ from memoryhub.agents.operations import conversations, queries
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.arguments import STORABLE, Cursor, ToolAnswer
 from memoryhub.mcp.calls import HubContext, answer
-from memoryhub.mcp.texts import counted, joined_lines, match_line, on_one_line, time_text
+from memoryhub.mcp.texts import as_match, counted, joined_lines, match_line, on_one_line, time_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
@@ -120,7 +120,7 @@ async def memory_recent(
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found = queries.recent(caller, since, kinds=kinds, limit=limit, now=now)
-        rows = [one | {"text": on_one_line(one["text"])} for one in found]
+        rows = [as_match(caller, one, one["text"]) for one in found]
         count = [f"New since {since}, newest first:"] if rows else []
         return joined_lines([*count, *map(match_line, rows)], None, "Nothing new."), shapes.Matches(
             results=[shapes.Match(**row) for row in rows]

@@ -6,15 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from memoryhub.agents.api_tokens import Caller
 from memoryhub.mcp import results as shapes
 
 MAX_TEXT = 2_000  # characters of a recalled row's text, and of a fact's origin
 
 
+def as_match(caller: Caller, row: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return a hit with its text on one line, and its workspace only if it isn't the caller's own."""
+    is_own = row.get("workspace") == caller.workspace.slug
+    return {**row, "text": on_one_line(text), "workspace": None if is_own else row.get("workspace")}
+
+
 def match_line(row: Mapping[str, Any]) -> str:
-    """Return a line for a hit: its kind and id, session, place there and time, and its text."""
+    """Return a line for a hit: its kind and id, workspace, session, place there and time, and its text."""
+    workspace = f"workspace {row['workspace']}" if row.get("workspace") else ""
     session = f"{_place(row)}session {row['session']}" if row.get("session") else ""
-    label = [f"{row['kind']} {row['id']}", session, time_text(row.get("occurred_at"))]
+    label = [f"{row['kind']} {row['id']}", workspace, session, time_text(row.get("occurred_at"))]
     return f"- [{', '.join(part for part in label if part)}] {row['text']}"
 
 

@@ -25,7 +25,7 @@ from memoryhub.mcp.arguments import MAX_QUERY, STORABLE, Cursor, Key, Name, Quer
 from memoryhub.mcp.calls import HubContext, answer
 from memoryhub.mcp.change_tools import memory_correct, memory_line_replace, memory_withdraw
 from memoryhub.mcp.session_tools import memory_recent, session_append, session_list, session_read
-from memoryhub.mcp.texts import joined_lines, match_line, match_text, on_one_line, why_text
+from memoryhub.mcp.texts import as_match, joined_lines, match_line, match_text, why_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
@@ -130,7 +130,7 @@ async def memory_search(
             only_covering=True,
             now=now,
         )
-        rows = [one | {"text": on_one_line(one["snippet"])} for one in found["results"]]
+        rows = [as_match(caller, one, one["snippet"]) for one in found["results"]]
         return match_text(rows, found["notes"]), shapes.Matches(
             results=[shapes.Match(**row) for row in rows], notes=found["notes"] or None
         )
@@ -152,7 +152,7 @@ async def memory_recall(
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found = knowledge.recall_together(caller, query, limit=limit, now=now)
-        rows = [one | {"text": on_one_line(one["text"])} for one in found]
+        rows = [as_match(caller, one, one["text"]) for one in found]
         return match_text(rows), shapes.Matches(results=[shapes.Match(**row) for row in rows])
 
     return await answer(context, read)
@@ -249,11 +249,15 @@ async def memory_document_read(
     context: HubContext,
     name: Name = "MEMORY.md",
     revision: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="Default: the latest.")] = None,
+    workspace: Annotated[
+        str, Field(max_length=64, description="A shared workspace that results name. Default: your own."), STORABLE
+    ] = "",
 ) -> Annotated[CallToolResult, shapes.DocumentText]:
     """Read a whole memory document (MEMORY.md, USER.md, SOUL.md, ...), or what it said in an earlier revision."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        document = shapes.DocumentText(**memory.read_document(caller, name, revision=revision, now=now))
+        found = memory.read_document(caller, name, revision=revision, workspace=workspace, now=now)
+        document = shapes.DocumentText(**found)
         return document.content, document
 
     return await answer(context, read)

@@ -29,16 +29,20 @@ class Scope:
     """The primary keys of the workspaces to search; None is the whole hub, for its operators only.
 
     ``for_agent``: leave out held rows. ``own_sessions``: include those that agents' programs started themselves.
+    ``own``: the agent's, if it searches several.
     """
 
     workspaces: tuple[int, ...] | None
     for_agent: bool = False
     own_sessions: bool = False
+    own: int | None = None
 
     @property
-    def only(self) -> int | None:
-        """Return the workspace if there is exactly one."""
-        return self.workspaces[0] if self.workspaces is not None and len(self.workspaces) == 1 else None
+    def home(self) -> int | None:
+        """Return the workspace whose graph and embeddings a search uses: the agent's own, or the only one."""
+        if self.own is not None or self.workspaces is None or len(self.workspaces) != 1:
+            return self.own
+        return self.workspaces[0]
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,8 @@ def find(
     query, asked = counted.query, counted.kinds
     filtered_list = [one.filtered for one in asked]
     found = SearchResults([], notes=list(counted.notes), is_partial=any(one.is_partial for one in asked))
-    if options.graph and scope.only is not None and not query.required:
-        found.added = _expansions(scope.only, query, asked)
+    if options.graph and scope.home is not None and not query.required:
+        found.added = _expansions(scope.home, query, asked)
     lists: dict[str, list[ScoredRow]] = {}
     for one in asked:
         scored = _rank(one, query, found, options, now, clock)

@@ -14,10 +14,7 @@ from knowledge_app.services.rows.row_changes import MAX_COUNT
 from memoryhub.lib import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.search import Scope, find
-from memoryhub.search.results import text_of
-from memoryhub.search.shown_rows import seen_results
-from sessions_app.models import Workspace
-from sessions_app.services.access_log import Seen, seen_rows
+from memoryhub.search.results import row_document, text_of, workspace_of
 
 LIMIT = 5  # of each kind, grid's default
 MOST = 100
@@ -70,17 +67,21 @@ class Recall:
     @property
     def document(self) -> dict[str, Any]:
         """Return grid's response with the other matches and their kinds as ``memories``."""
-        memories = [{"kind": one.kind, "id": one.row.pk, "text": one.text} for one in self.memories]
+        memories = [
+            {"kind": one.kind, "id": one.row.pk, "text": one.text, "workspace": workspace_of(one.kind, one.row).slug}
+            for one in self.memories
+        ]
         return {"findings": [], "insights": [], "lessons": []} | self.texts | {"memories": memories}
 
     @property
-    def seen(self) -> list[Seen]:
-        """Return the rows for the access log."""
-        pks = [one.observation.pk for rows in self.found.values() for one in rows]
-        return seen_rows("observations", pks) + seen_results(self.document["memories"])
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all rows for the access log."""
+        learned = [one.observation for rows in self.found.values() for one in rows]
+        memories: list[dict[str, Any]] = self.document["memories"]
+        return [row_document("observation", row) for row in learned] + memories
 
 
-def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMIT) -> Recall:
+def recall(scope: Scope, query: str, *, now: datetime, limit: int = LIMIT) -> Recall:
     """Return the best matches: ``limit`` observations of each category and ``limit`` other memories.
 
     An empty query has no matches. Held rows are left out. Reads only, calls no model.
@@ -89,7 +90,6 @@ def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMI
     asked = parse(query, now=now)
     asked = replace(asked, filters=())  # agents send plain words: no field syntax
     recalled = Recall({}, [" ".join(term.words) for term in asked.ranked_terms])
-    scope = Scope((workspace.pk,), for_agent=True)
     for category in Observation.Category:
         of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
         found = find(scope, of_kind, now=now, kinds=["observation"], limit=limit)

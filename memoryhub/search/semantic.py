@@ -77,9 +77,9 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
     It applies to a single workspace that enables it, to words of which none is required or half typed, and that don't
     look like a secret. Costs one database query where it doesn't apply.
     """
-    if scope.only is None or query.required or not query.terms or any(term.is_prefix for term in query.terms):
+    if scope.home is None or query.required or not query.terms or any(term.is_prefix for term in query.terms):
         return None
-    workspace = Workspace.objects.filter(pk=scope.only, dense_search=True).first()
+    workspace = Workspace.objects.filter(pk=scope.home, dense_search=True).first()
     settings = embedding_settings_for(workspace) if workspace else None
     text = plain_words(query)
     if workspace is None or settings is None or provider_error(settings.provider) or looks_secret("", text):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knowledge_app.models import MemoryRevision
@@ -20,7 +20,7 @@ TABLES = {  # table names in the access log, by kind
 }
 
 
-def seen_results(results: Sequence[dict[str, Any]]) -> list[Seen]:
+def seen_results(results: Sequence[Mapping[str, Any]]) -> list[Seen]:
     """Return search results as access log rows, with the messages quoted for sessions (``message_id``)."""
     by_kind: defaultdict[str, list[int]] = defaultdict(list)
     for one in results:

@@ -16,7 +16,7 @@ from memoryhub.forgetting.forget import forget
 from memoryhub.forgetting.reapply import reapply_receipts
 from memoryhub.integrity import check_memory
 from memoryhub.models import Invitation
-from sessions_app.models import Entry, Membership, Session
+from sessions_app.models import Entry, Membership, Session, Workspace
 from sessions_app.services.audit import By
 from tests.backups.databases import ON_POSTGRES, back_up, restore
 from tests.hub import AGENT, NOW, PERSON, add, open_at, raises_code
@@ -35,7 +35,8 @@ TEXT = "The quicksilver key is under the mat"
 @pytest.fixture
 def backup(workspace, tmp_path):
     """Return a backup with a token, a link, three users and an entry."""
-    issue_token(workspace, by=By(AGENT, NOW), name="agent", scopes=["read"], per_minute=60, expires_at=None)
+    team = Workspace.objects.create(slug="team", name="Team")
+    issue_token(workspace, by=By(AGENT, NOW), name="agent", scopes=["read"], reads=[team])
     Invitation.objects.create(token_hash="link", created_by="olga", expires_at=NOW)
     User.objects.create_superuser("olga")
     User.objects.create_superuser("vera")
@@ -63,6 +64,7 @@ def test_tokens_links_and_accounts_are_revoked_again(backup, elsewhere):
     change(
         elsewhere,
         "UPDATE memoryhub_apitoken SET revoked_at = '2026-04-02 00:00:00'",
+        "UPDATE memoryhub_readgrant SET ended_at = '2026-04-02 00:00:00'",
         "UPDATE memoryhub_invitation SET revoked_at = '2026-04-02 00:00:00'",
         "UPDATE auth_user SET is_active = false WHERE username = 'edda'",
         "UPDATE auth_user SET is_superuser = false WHERE username = 'vera'",
@@ -72,6 +74,7 @@ def test_tokens_links_and_accounts_are_revoked_again(backup, elsewhere):
 
     assert restored.unapplied == []
     assert rows(elsewhere, "SELECT revoked_at FROM memoryhub_apitoken") == [(True,)]
+    assert rows(elsewhere, "SELECT ended_at FROM memoryhub_readgrant") == [(True,)]
     assert rows(elsewhere, "SELECT revoked_at FROM memoryhub_invitation") == [(True,)]
     accounts = rows(elsewhere, "SELECT is_active, is_superuser FROM auth_user ORDER BY username")
     assert accounts == [(False, False), (True, True), (True, False)]

@@ -13,6 +13,7 @@ from memoryhub.search.recall import log_recall, recall
 from memoryhub.sync.importing import import_workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON
+from tests.searches import as_agent
 from tests.shared import FIXTURES
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +32,7 @@ def said(workspace):
 
 
 def test_recall_returns_grids_format(workspace, said):
-    assert recall(workspace, "What did we decide about the PostgreSQL database?", now=NOW).texts == {
+    assert recall(as_agent(workspace), "What did we decide about the PostgreSQL database?", now=NOW).texts == {
         "findings": ["Database uses PostgreSQL"],
         "insights": ["Chose PostgreSQL for its JSON support"],
         "lessons": [],
@@ -48,12 +49,12 @@ def test_recall_returns_grids_format(workspace, said):
     ],
 )
 def test_inflected_forms_case_and_other_scripts_match(workspace, said, query, text):
-    assert text in [one for rows in recall(workspace, query, now=NOW).texts.values() for one in rows]
+    assert text in [one for rows in recall(as_agent(workspace), query, now=NOW).texts.values() for one in rows]
 
 
 @pytest.mark.parametrize("query", ["", "   ", '"', "AND OR NOT", "zebra", "*:*", "x" * 10_000])
 def test_a_query_without_matches_is_empty(workspace, said, query):
-    assert recall(workspace, query, now=NOW).texts == {"findings": [], "insights": [], "lessons": []}
+    assert recall(as_agent(workspace), query, now=NOW).texts == {"findings": [], "insights": [], "lessons": []}
 
 
 def test_the_limit_applies_to_each_category(workspace):
@@ -62,19 +63,19 @@ def test_the_limit_applies_to_each_category(workspace):
     ]
     store(workspace, many, by=By(PERSON, NOW), even_if_known=True)
 
-    assert len(recall(workspace, "open port", now=NOW).texts["findings"]) == 5
-    assert len(recall(workspace, "open port", now=NOW, limit=2).texts["findings"]) == 2
-    assert recall(workspace, "open port", now=NOW, limit=0).texts["findings"] == []
+    assert len(recall(as_agent(workspace), "open port", now=NOW).texts["findings"]) == 5
+    assert len(recall(as_agent(workspace), "open port", now=NOW, limit=2).texts["findings"]) == 2
+    assert recall(as_agent(workspace), "open port", now=NOW, limit=0).texts["findings"] == []
 
 
 def test_withdrawn_observations_are_not_recalled(workspace, said):
     edit_rows(workspace, "observations", "withdraw", [said[0].pk], by=By(PERSON, NOW))
 
-    assert recall(workspace, "PostgreSQL", now=NOW).texts["findings"] == []
+    assert recall(as_agent(workspace), "PostgreSQL", now=NOW).texts["findings"] == []
 
 
 def test_recall_counts_as_an_access_but_not_as_a_confirmation(workspace, said):
-    log_recall(recall(workspace, "PostgreSQL", now=NOW), NOW)
+    log_recall(recall(as_agent(workspace), "PostgreSQL", now=NOW), NOW)
 
     row = Observation.objects.get(pk=said[0].pk)
     assert (row.access_count, row.accessed_at, row.last_verified_at, row.confirmation_count) == (1, NOW, None, 0)
@@ -118,7 +119,7 @@ def test_recall_finds_facts_knowledge_values_and_history(workspace, viewer_clien
     write_value(workspace, "label_password", "hunter2", by=By(PERSON, NOW))
     add_note(workspace, "Restarted the label service", by=By(PERSON, NOW))
 
-    recalled = recall(workspace, "label", now=NOW)
+    recalled = recall(as_agent(workspace), "label", now=NOW)
     log_recall(recalled, NOW)
 
     texts = {one["text"]: one["kind"] for one in recalled.document["memories"]}
@@ -135,7 +136,7 @@ def test_recall_finds_facts_knowledge_values_and_history(workspace, viewer_clien
     assert "The label service has 4 replicas" in html
     assert "history entry" in html
     assert command("recall", "atlas", "label")["memories"] == recalled.document["memories"]
-    assert len(recall(workspace, "label", now=NOW, limit=2).memories) == 2
+    assert len(recall(as_agent(workspace), "label", now=NOW, limit=2).memories) == 2
 
 
 def test_grid_mode_searches_keys_and_values_by_substring(workspace, command):
@@ -160,10 +161,10 @@ def relate(workspace, one, other, cosine):
 
 
 def test_rare_words_are_expanded_by_the_graph(workspace, said, viewer_client, command):
-    assert recall(workspace, "thaw", now=NOW).texts["insights"] == []
+    assert recall(as_agent(workspace), "thaw", now=NOW).texts["insights"] == []
     relate(workspace, "thaw", "freeze", 0.8)
 
-    recalled = recall(workspace, "thaw", now=NOW)
+    recalled = recall(as_agent(workspace), "thaw", now=NOW)
 
     assert recalled.texts["insights"] == ["The deploy freeze begins in December"]
     assert recalled.added == {"thaw": [("freeze", 0.4)]}
@@ -176,8 +177,8 @@ def test_rare_words_are_expanded_by_the_graph(workspace, said, viewer_client, co
 def test_exact_matches_come_before_expansions(workspace, said):
     relate(workspace, "json", "database", 0.9)
 
-    assert recall(workspace, "JSON", now=NOW).texts["insights"] == ["Chose PostgreSQL for its JSON support"]
-    assert recall(workspace, "json", now=NOW).texts["findings"] == ["Database uses PostgreSQL"]
+    assert recall(as_agent(workspace), "JSON", now=NOW).texts["insights"] == ["Chose PostgreSQL for its JSON support"]
+    assert recall(as_agent(workspace), "json", now=NOW).texts["findings"] == ["Database uses PostgreSQL"]
 
 
 def test_common_words_are_not_expanded(workspace, said):
@@ -185,7 +186,7 @@ def test_common_words_are_not_expanded(workspace, said):
     store(workspace, many, by=By(PERSON, NOW), even_if_known=True)
     relate(workspace, "postgresql", "freeze", 0.9)
 
-    assert recall(workspace, "postgresql", now=NOW).added == {}
+    assert recall(as_agent(workspace), "postgresql", now=NOW).added == {}
 
 
 def test_recall_never_calls_the_provider(workspace, said, settings):
@@ -193,17 +194,17 @@ def test_recall_never_calls_the_provider(workspace, said, settings):
     settings.MEMORYHUB_EMBEDDING_BASE_URL = "http://127.0.0.1:49151/v1"
     relate(workspace, "thaw", "freeze", 0.8)
 
-    assert recall(workspace, "thaw", now=NOW).texts["insights"] == ["The deploy freeze begins in December"]
+    assert recall(as_agent(workspace), "thaw", now=NOW).texts["insights"] == ["The deploy freeze begins in December"]
 
 
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
 def test_observations_of_a_real_agent_are_recalled():
     workspace = import_workspace(FIXTURES / "grid", by=By(PERSON, NOW)).workspace
 
-    with_graph = recall(workspace, "DHL rate limit", now=NOW)
+    with_graph = recall(as_agent(workspace), "DHL rate limit", now=NOW)
     assert with_graph.texts["findings"][0] == "DHL API rate limit is 100 requests per minute"
     assert set(with_graph.texts) == {"findings", "insights", "lessons"}
     Term.objects.all().delete()
-    without = recall(workspace, "DHL rate limit", now=NOW)
+    without = recall(as_agent(workspace), "DHL rate limit", now=NOW)
     assert without.texts["findings"][0] == with_graph.texts["findings"][0]
     assert (without.added, bool(with_graph.added)) == ({}, True)

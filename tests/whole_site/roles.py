@@ -130,6 +130,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "agents": ("operator", "operator"),
     "new-token": ("operator", "operator"),
     "revoke-token": ("operator", "operator"),
+    "end-reading": ("-", "operator"),
     "access": ("viewer", "-"),
     "entry-access": ("viewer", "-"),
     "activity": ("viewer", "-"),

@@ -39,7 +39,7 @@ from memoryhub.agents.api_tokens import SCOPES, issue_token
 from memoryhub.api.app import schema
 from memoryhub.api.openapi import operations
 from memoryhub.mcp.calls import CODE
-from memoryhub.models import ApiToken, Invitation, Job, SavedSearch, SignIn
+from memoryhub.models import ApiToken, Invitation, Job, ReadGrant, SavedSearch, SignIn
 from sessions_app.models import (
     DeletedSession,
     Entry,
@@ -76,6 +76,7 @@ OF_SEGMENT: dict[str, type[Model]] = {  # what the number after a part of an add
     "around": Entry,
     "saved": SavedSearch,
     "agents": ApiToken,
+    "readers": ReadGrant,
     "people": User,
     "invitations": Invitation,
     "sign-ins": SignIn,
@@ -125,7 +126,8 @@ def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
     Forgotten.objects.create(workspace=None, kind="person", forgotten_by="olga", counts={})
     Workspace.objects.filter(pk=workspace.pk).update(path="/nowhere")
     Job.objects.create(workspace=workspace, kind="export", requested_by="olga")
-    issue_token(workspace, "desk", list(SCOPES), by=by)
+    token, _ = issue_token(workspace, "desk", list(SCOPES), by=by)
+    ReadGrant.objects.create(token=token, workspace=workspace)
     invite(name="Ed", roles={workspace: "viewer"}, is_operator=False, days=30, by=By(PERSON, timezone.now()))
     return workspace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import record_access
+from memoryhub.agents.operations.reading import record_access
 from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in

@@ -17,7 +17,7 @@ from knowledge_app.services.rows.observations import NewObservation, checked_obs
 from knowledge_app.services.rows.proposed_edits import is_own_row, propose_edit
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import record_access
+from memoryhub.agents.operations.reading import record_access
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.validation import clean_text

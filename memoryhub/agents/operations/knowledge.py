@@ -14,17 +14,16 @@ from knowledge_app.services.rows.key_values import find_key, living, write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, count_access, save_entry, with_text
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import record_access
 from memoryhub.agents.operations.coverage import covers_query
+from memoryhub.agents.operations.reading import readable_scope, record_access, record_results
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.lib.search.query import parse
-from memoryhub.search import Scope, find
+from memoryhub.search import find
 from memoryhub.search.recall import MEMORY_KINDS, Recall, Recalled, RecalledMemory, log_recall, recall
 from memoryhub.search.results import explanation, row_document
-from memoryhub.search.shown_rows import seen_results
 from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import By
 
@@ -119,9 +118,9 @@ def list_observations(
 def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> Document:
     """Return the best ``findings``, ``insights``, ``lessons`` and other ``memories``, at most ``limit`` of each."""
     require(caller, "read")
-    found = recall(caller.workspace, query, now=now, limit=limit)
+    found = recall(readable_scope(caller), query, now=now, limit=limit)
     log_recall(found, now)
-    record_access(caller, "observations.recalled", found.seen, now)
+    record_results(caller, "observations.recalled", found.rows, now)
     return found.document
 
 
@@ -133,13 +132,13 @@ def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetim
     """
     require(caller, "read")
     asked = replace(parse(query, now=now), filters=())  # agents send plain words: no field syntax
-    found = find(Scope((caller.workspace.pk,), for_agent=True), asked, now=now, kinds=RECALLED, limit=limit)
+    found = find(readable_scope(caller), asked, now=now, kinds=RECALLED, limit=limit)
     hits = [hit for hit in found.hits if covers_query(explanation(hit, found))]
     others = [RecalledMemory(hit.kind, hit.row) for hit in hits if not isinstance(hit.row, Observation)]
     learned = [Recalled(hit.row, hit.score) for hit in hits if isinstance(hit.row, Observation)]
     log_recall(Recall({"": learned}, memories=others), now)
     rows = [row_document(hit.kind, hit.row) for hit in hits]
-    record_access(caller, "observations.recalled", seen_results(rows), now)
+    record_results(caller, "observations.recalled", rows, now)
     return [
         row | {"kind": hit.row.category} if isinstance(hit.row, Observation) else row
         for hit, row in zip(hits, rows, strict=True)

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db.models import Max, QuerySet
 
-from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import find_or_start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import Written, append_fact, propose_text, write_text
 from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import record_access
+from memoryhub.agents.operations.reading import readable_workspace, record_access
 from memoryhub.find_by_name import find_document
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
@@ -28,21 +28,25 @@ MAX_ENTRY = 20_000
 MAX_REASON = 500
 
 
-def list_documents(caller: Caller) -> list[Document]:
-    """Return the memory documents and their current revisions, without texts."""
+def list_documents(caller: Caller, *, workspace: str = "") -> list[Document]:
+    """Return the memory documents and their current revisions, without texts. Raises NotFound."""
     require(caller, "read")
-    found = MemoryDocument.objects.filter(workspace=caller.workspace, head__isnull=False).select_related("head")
+    place = readable_workspace(caller, workspace)
+    found = MemoryDocument.objects.filter(workspace=place, head__isnull=False).select_related("head")
     return [_metadata(document, document.head) for document in found.order_by("name") if document.head]
 
 
-def read_document(caller: Caller, name: str, *, revision: int | None = None, now: datetime) -> Document:
+def read_document(
+    caller: Caller, name: str, *, revision: int | None = None, workspace: str = "", now: datetime
+) -> Document:
     """Return a document's text, now or at a revision. Raises NotFound."""
     require(caller, "read")
-    document = find_document(caller.workspace, name)
+    place = readable_workspace(caller, workspace)
+    document = find_document(place, name)
     found = document.head if revision is None else document.revisions.filter(number=revision).first()
     if found is None:
         raise NotFound(f"{name} has no revision {revision}.", code="no_such_revision")
-    record_access(caller, "document.read", [seen_revision(document.pk, found.number)], now)
+    record_access(caller, "document.read", [seen_revision(document.pk, found.number)], now, workspace=place)
     return _metadata(document, found) | {"content": found.content}
 
 
@@ -59,10 +63,12 @@ def list_revisions(
 def explain_fact(caller: Caller, pk: int, *, now: datetime) -> Document:
     """Return where a fact came from, how certain that is, its revisions and near-duplicates. Raises NotFound."""
     require(caller, "read")
-    explanation = explain(find_fact(caller.workspace, pk))
+    facts = Fact.objects.filter(pk=pk)
+    place = next((one for one in caller.readable if facts.filter(workspace=one).exists()), caller.workspace)
+    explanation = explain(find_fact(place, pk))
     shown = [pk, *(other.pk for other, _ratio in explanation.duplicates)]
     seen = seen_rows("facts", shown) + seen_entries(explanation.seen_entries)
-    record_access(caller, "facts.read", seen, now)
+    record_access(caller, "facts.read", seen, now, workspace=place)
     return explanation_json(explanation)
 
 

@@ -10,17 +10,16 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import record_access
 from memoryhub.agents.operations.coverage import covers_query
+from memoryhub.agents.operations.reading import readable_scope, record_results
 from memoryhub.as_json import run_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.lib.search.query import parse
 from memoryhub.runs.extract import request_extraction
-from memoryhub.search import KINDS, Scope
+from memoryhub.search import KINDS
 from memoryhub.search.listing import newest
 from memoryhub.search.results import Question, answer, answer_as_grid, row_document
-from memoryhub.search.shown_rows import seen_results
 from sessions_app.models import Run
 from sessions_app.services.audit import By
 
@@ -39,10 +38,10 @@ def search(
     only_covering: bool = False,
     now: datetime,
 ) -> Document:
-    """Search the workspace, best match first, as the command ``search`` does, without held rows. Raises Invalid.
+    """Search what the token may read, best match first, as the command ``search`` does, without held rows.
 
     ``mode``: "all", or "grid" for key-values that contain the text. ``only_covering``: leave out rows that contain
-    too little of the query (see ``coverage``).
+    too little of the query (see ``coverage``). Raises Invalid.
     """
     require(caller, "read")
     _check_kinds(kinds)
@@ -50,13 +49,12 @@ def search(
         found = answer_as_grid(caller.workspace, text, limit=limit)
     else:
         question = Question(text, kinds=tuple(kinds), limit=limit)
-        scope = Scope((caller.workspace.pk,), for_agent=True, own_sessions=own_sessions)
-        found = answer(scope, question, now=now, explain=only_covering)
+        found = answer(readable_scope(caller, own_sessions=own_sessions), question, now=now, explain=only_covering)
         if only_covering:
             found["results"] = [
                 one for one in found["results"] if "explanation" not in one or covers_query(one["explanation"])
             ]
-    record_access(caller, "search.read", seen_results(found["results"]), now)
+    record_results(caller, "search.read", found["results"], now)
     return found
 
 
@@ -73,10 +71,9 @@ def recent(
     query = parse(f"after:{''.join(since.split())}", now=now, zone=ZoneInfo(settings.TIME_ZONE))
     if query.terms or not query.filters:
         raise Invalid("since must be a day such as today, yesterday, monday, 7d or 2026-01-31.", code="bad_since")
-    scope = Scope((caller.workspace.pk,), for_agent=True)
-    found, _ = newest(scope, query, kinds=kinds or RECENT, limit=limit)
+    found, _ = newest(readable_scope(caller), query, kinds=kinds or RECENT, limit=limit)
     rows = [row_document(one.kind, one.row) for one in found]
-    record_access(caller, "search.read", seen_results(rows), now)
+    record_results(caller, "search.read", rows, now)
     return rows
 
 

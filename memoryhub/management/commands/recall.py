@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.search import Scope
 from memoryhub.search.recall import LIMIT, log_recall, recall
 
 
@@ -24,7 +25,7 @@ class Command(JsonCommand):
 
     def run(self, *, workspace: str, query: str, limit: int, explain: bool, **_options: Any) -> dict[str, Any]:
         now = timezone.now()
-        recalled = recall(find_workspace(workspace), query, now=now, limit=limit)
+        recalled = recall(Scope((find_workspace(workspace).pk,), for_agent=True), query, now=now, limit=limit)
         log_recall(recalled, now)
         document: dict[str, Any] = recalled.document
         if explain:

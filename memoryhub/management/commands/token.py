@@ -35,6 +35,9 @@ class Command(JsonCommand):
             "--scopes", default=",".join(DEFAULT_SCOPES), help=f"comma-separated list of {', '.join(SCOPES)}"
         )
         parser.add_argument("--days", type=int, help="how many days it is valid (default: until it is revoked)")
+        parser.add_argument(
+            "--reads", default="", help="comma-separated slugs of other workspaces that it may read, but not write to"
+        )
         parser.add_argument("--per-minute", type=int, default=PER_MINUTE, help="calls per minute")
 
     def run(self, *, action: str, workspace: str, name: str, **options: Any) -> dict[str, Any]:
@@ -49,6 +52,7 @@ class Command(JsonCommand):
                 by=By(COMMAND, now),
                 expires_at=now + timedelta(days=days) if days is not None else None,
                 per_minute=options["per_minute"],
+                reads=[find_workspace(slug.strip()) for slug in options["reads"].split(",") if slug.strip()],
             )
             return {"tokens": [_document(token)], "token": text}
         if action == "revoke":
@@ -63,7 +67,8 @@ class Command(JsonCommand):
         for token in result["tokens"]:
             until = f"{token['expires_at']:%Y-%m-%d %H:%M}" if token["expires_at"] else "it is revoked"
             ends = "revoked" if token["revoked_at"] else f"until {until}"
-            self.line(f"{token['name']} ({token['prefix']}…): {', '.join(token['scopes'])}, {ends}")
+            reads = f", also reads {', '.join(token['reads'])}" if token["reads"] else ""
+            self.line(f"{token['name']} ({token['prefix']}…): {', '.join(token['scopes'])}{reads}, {ends}")
         if "token" in result:
             self.line(f"  {result['token']}")
             self.line("  The token is shown only once.")
@@ -84,6 +89,7 @@ def _document(token: ApiToken) -> dict[str, Any]:
         "name": token.name,
         "prefix": token.prefix,
         "scopes": token.scopes,
+        "reads": sorted(token.read_grants.filter(ended_at=None).values_list("workspace__slug", flat=True)),
         "per_minute": token.per_minute,
         "created_by": token.created_by,
         "created_at": token.created_at,

@@ -7,8 +7,9 @@ from knowledge_app.models import Observation
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import get_workspace, log_page_access
-from memoryhub.search import KINDS
+from memoryhub.search import KINDS, Scope
 from memoryhub.search import recall as flow
+from memoryhub.search.shown_rows import seen_results
 
 
 def recall(request: HttpRequest, slug: str) -> HttpResponse:
@@ -16,8 +17,8 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     query = request.GET.get("q", "")
     limit = parse_int(request.GET.get("limit"), digits=3) or flow.LIMIT
-    found = flow.recall(workspace, query, now=timezone.now(), limit=limit)
-    log_page_access(request, workspace, "observations.recalled", found.seen)
+    found = flow.recall(Scope((workspace.pk,), for_agent=True), query, now=timezone.now(), limit=limit)
+    log_page_access(request, workspace, "observations.recalled", seen_results(found.rows))
     context = {
         "workspace": workspace,
         "q": query[:512],
