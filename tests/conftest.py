@@ -19,7 +19,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client, TransactionTestCase
 from django.urls import set_urlconf
 from filelock import FileLock
@@ -39,6 +39,7 @@ hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy mac
 hypothesis_settings.load_profile("no deadline")
 
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server", "upgraded"}
+MIGRATED_TABLES = {"django_content_type", "auth_permission"}
 LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # see pytest_collection_modifyitems
 
 
@@ -106,23 +107,36 @@ def _create_databases(processes: set[str]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _flush_despite_append_only() -> Iterator[None]:
-    """Drop the append-only triggers while a test that commits empties the tables afterwards."""
-    flush = TransactionTestCase._fixture_teardown
+def _flush_what_has_rows() -> Iterator[None]:
+    """After a test that commits, empty the tables that it filled, in spite of their append-only triggers.
 
-    def teardown(self: TransactionTestCase) -> None:
-        guarded = protections()
-        with connection.cursor() as cursor:
+    Django's own flush empties all tables, and creates the content types and permissions again.
+    """
+
+    def teardown(_self: TransactionTestCase) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            filled = _tables_with_rows(cursor)
+            guarded = [protection for protection in protections() if protection.table in filled]
             for statement in (sql for protection in guarded for sql in remove_sql(connection, protection)):
                 cursor.execute(statement)
-        flush(self)
-        with connection.cursor() as cursor:
+            for table in filled:
+                cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")
+            connection.check_constraints()
             for statement in (sql for protection in guarded for sql in install_sql(connection, protection)):
                 cursor.execute(statement)
 
-    TransactionTestCase._fixture_teardown = teardown
-    yield
-    TransactionTestCase._fixture_teardown = flush
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", teardown)
+        yield
+
+
+def _tables_with_rows(cursor: Any) -> list[str]:
+    tables = sorted({model._meta.db_table for model in apps.get_models(include_auto_created=True)} - MIGRATED_TABLES)
+    quote = connection.ops.quote_name
+    cursor.execute(
+        " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {quote(table)})" for table in tables)
+    )
+    return [table for (table,) in cursor.fetchall()]
 
 
 @pytest.fixture(autouse=True)
