@@ -104,6 +104,26 @@ async def session_append(
     return await answer(context, write)
 
 
+async def session_clear(
+    context: HubContext,
+    session: SessionKey,
+    *,
+    archive: Annotated[bool, Field(description="Consolidate all entries into memory first.")] = True,
+) -> Annotated[CallToolResult, shapes.Cleared]:
+    """Clear a session: start it afresh with an empty context. Earlier entries are kept.
+
+    With archive, a worker first consolidates all entries into MEMORY.md and the history; if that fails or is held for
+    review, the session isn't cleared.
+    """
+
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        cleared = shapes.Cleared(**conversations.clear_session_of_key(caller, session, archive=archive, now=now))
+        action = f"Run {cleared.run} will archive and clear" if cleared.run else "Cleared"
+        return f"{action} {cleared.session}.", cleared
+
+    return await answer(context, write)
+
+
 async def memory_recent(
     context: HubContext,
     since: Annotated[

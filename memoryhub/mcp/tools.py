@@ -16,7 +16,7 @@ from knowledge_app.services.documents.proposals import MAX_FACT
 from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
-from memoryhub.agents.operations import conversations, knowledge, memory, queries
+from memoryhub.agents.operations import knowledge, memory, queries
 from memoryhub.agents.operations.categories import category_of
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
 from memoryhub.lib.validation import clean_text, json_text
@@ -24,7 +24,7 @@ from memoryhub.mcp import results as shapes
 from memoryhub.mcp.arguments import MAX_QUERY, STORABLE, Cursor, Key, Name, Query, Reason, ToolAnswer
 from memoryhub.mcp.calls import HubContext, answer
 from memoryhub.mcp.change_tools import memory_correct, memory_line_replace, memory_withdraw
-from memoryhub.mcp.session_tools import memory_recent, session_append, session_list, session_read
+from memoryhub.mcp.session_tools import memory_recent, session_append, session_clear, session_list, session_read
 from memoryhub.mcp.texts import as_match, joined_lines, match_line, match_text, why_text
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
@@ -320,26 +320,6 @@ async def memory_document_propose(
         document = memory.propose_document(caller, name, content, base=base, reason=reason, now=now)
         proposal = shapes.Proposal(**document)
         return f"Proposal {proposal.id} for {proposal.document} is waiting for review.", proposal
-
-    return await answer(context, write)
-
-
-async def session_clear(
-    context: HubContext,
-    session: Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="The session's key."), STORABLE],
-    *,
-    archive: Annotated[bool, Field(description="Consolidate all entries into memory first.")] = True,
-) -> Annotated[CallToolResult, shapes.Cleared]:
-    """Clear a session: start it afresh with an empty context. Earlier entries are kept.
-
-    With archive, a worker first consolidates all entries into MEMORY.md and the history; if that fails or is held for
-    review, the session isn't cleared.
-    """
-
-    def write(caller: Caller, now: datetime) -> ToolAnswer:
-        cleared = shapes.Cleared(**conversations.clear_session_of_key(caller, session, archive=archive, now=now))
-        action = f"Run {cleared.run} will archive and clear" if cleared.run else "Cleared"
-        return f"{action} {cleared.session}.", cleared
 
     return await answer(context, write)
 
