@@ -27,6 +27,7 @@ from memoryhub.models import Job
 from memoryhub.processes import this_home
 from memoryhub.runs.compress_all import compress_sessions, due_sessions
 from memoryhub.search.rebuild import rebuild_indexes
+from memoryhub.sync import other_machines
 from memoryhub.sync.exporting import write_archive
 from memoryhub.sync.import_requests import carry_out_import, close_report
 from memoryhub.sync.sync_requests import carry_out_sync
@@ -139,13 +140,18 @@ KINDS |= {
         lane="files",
         label=gettext_noop("Import"),
         max_takeovers=1,
+        pauses=other_machines.PAUSES,
         on_end=close_report,
         noun="import",
         audited=CANCELLED,
     ),
     Job.Kind.DEMO: JobKind(_build_demo, lane="files", label=gettext_noop("Demo"), max_takeovers=1, audited=ALL),
     Job.Kind.SYNC: JobKind(
-        carry_out_sync, lane="files", label=gettext_noop("Sync"), is_cancellable=lambda _job: False
+        carry_out_sync,
+        lane="files",
+        label=gettext_noop("Sync"),
+        pauses=other_machines.PAUSES,
+        is_cancellable=lambda _job: False,
     ),
     Job.Kind.BACKUP: JobKind(
         folder.carry_out_backup,

@@ -53,6 +53,11 @@ def this_home() -> str:
     return f"{socket.gethostname()}:{settings.MEMORYHUB_HOME}"[:300]
 
 
+def home_of_files() -> str:
+    """Return ``this_home()`` for jobs that need files in it, or "" if MEMORYHUB_FILES says that all hubs share it."""
+    return "" if str(settings.MEMORYHUB_HOME) == settings.MEMORYHUB_FILES else this_home()
+
+
 def _started_at(pid: int) -> str:
     """Return the start time of a local process in clock ticks since boot; "" if unknown."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import secrets
 import tempfile
@@ -48,6 +49,12 @@ def _secret_key(home: Path) -> str:
 GIVEN_SETTINGS = frozenset(name for name, value in os.environ.items() if value)
 # MEMORYHUB_HOME: the folder with everything the hub owns. Default: the platform's user data folder.
 MEMORYHUB_HOME = Path(os.environ.get("MEMORYHUB_HOME") or platformdirs.user_data_dir("memoryhub")).expanduser()
+# MEMORYHUB_FILES: where uploads, exports and backups are, if several machines share them: a folder, or
+# s3://bucket/prefix with the package django-storages[s3]. Default: MEMORYHUB_HOME.
+MEMORYHUB_FILES = os.environ.get("MEMORYHUB_FILES", "").rstrip("/")
+_is_in_bucket = MEMORYHUB_FILES.startswith("s3://")
+if MEMORYHUB_FILES and not _is_in_bucket:
+    MEMORYHUB_FILES = str(Path(MEMORYHUB_FILES).expanduser())
 # MEMORYHUB_URL: the address that people open; https makes cookies and redirects strict. Default: loopback.
 MEMORYHUB_URL = os.environ.get("MEMORYHUB_URL", "http://127.0.0.1:8765").rstrip("/")
 # MEMORYHUB_ROOTS: folders from which pages may import, separated like PATH. Default: home and the clone's parent.
@@ -80,8 +87,9 @@ MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
 # MEMORYHUB_ADMIN: whether the administration is served, to operators only. Default: on.
 MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=True)
 
-# MEMORYHUB_BACKUP_DIR: the folder of scheduled backups. Default: backups in MEMORYHUB_HOME.
-MEMORYHUB_BACKUP_DIR = Path(os.environ.get("MEMORYHUB_BACKUP_DIR") or MEMORYHUB_HOME / "backups").expanduser()
+# MEMORYHUB_BACKUP_DIR: the folder of scheduled backups. Default: backups in MEMORYHUB_FILES.
+_files_folder = MEMORYHUB_HOME if _is_in_bucket or not MEMORYHUB_FILES else Path(MEMORYHUB_FILES)
+MEMORYHUB_BACKUP_DIR = Path(os.environ.get("MEMORYHUB_BACKUP_DIR") or _files_folder / "backups").expanduser()
 # MEMORYHUB_BACKUP_HOURS: hours between scheduled backups; 0 turns them off. Default: 24.
 MEMORYHUB_BACKUP_HOURS = float(os.environ.get("MEMORYHUB_BACKUP_HOURS", "24"))
 # MEMORYHUB_BACKUP_KEEP: how many backups are kept in that folder; 0 keeps all. Default: 7.
@@ -241,10 +249,24 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = MEMORYHUB_HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+_FOLDER = "memoryhub.lib.private_files.PrivateFiles"
+STORAGES: dict[str, dict[str, object]] = {
+    "default": {"BACKEND": _FOLDER, "OPTIONS": {"folder_settings": ["MEMORYHUB_FILES", "MEMORYHUB_HOME"]}},
+    "backups": {"BACKEND": _FOLDER, "OPTIONS": {"folder_settings": ["MEMORYHUB_BACKUP_DIR"]}},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+if _is_in_bucket:
+    if importlib.util.find_spec("storages") is None:
+        raise ImproperlyConfigured(
+            'MEMORYHUB_FILES names a bucket: run `.venv/bin/pip install "django-storages[s3]"`.'
+        )
+    # boto3's variables AWS_… name the endpoint, the region and the credentials
+    _bucket, _, _prefix = MEMORYHUB_FILES.removeprefix("s3://").partition("/")
+    _options = {"bucket_name": _bucket, "location": _prefix, "default_acl": None, "file_overwrite": True}
+    STORAGES["default"] = {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": _options}
+    if "MEMORYHUB_BACKUP_DIR" not in GIVEN_SETTINGS:
+        _in_backups = _options | {"location": f"{_prefix}/backups".lstrip("/")}
+        STORAGES["backups"] = {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": _in_backups}
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 2**20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 

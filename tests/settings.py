@@ -29,8 +29,7 @@ STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 MEMORYHUB_BACKUP_HOURS = 0
 SHARED_CALL_LIMITS = False  # the same queries on both databases
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+STORAGES |= {  # noqa: F405
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405

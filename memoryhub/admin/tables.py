@@ -6,9 +6,9 @@ The commands ``export`` and ``import`` call the same services.
 from __future__ import annotations
 
 import re
-import time
 import uuid
-from pathlib import Path
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,6 +16,8 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -36,7 +38,8 @@ from memoryhub.spreadsheets.rows import IMPORTS
 from sessions_app.services.audit import By
 
 SHOWN_ROWS = 200
-KEPT_SECONDS = 24 * 3600
+KEPT = timedelta(days=1)
+UPLOADS = "tables"  # folder in the storage
 NAME_CHARS = 200
 _UPLOAD_NAME = re.compile(r"^[0-9a-f]{32}\Z")  # form fields use search(), so both ends are anchored
 
@@ -155,14 +158,15 @@ class TableAdmin(ReadOnlyAdmin):
         form = ConfirmForm(request.POST)
         if not form.is_valid():
             return self._page(request, "import", {"title": gettext("Import"), "is_expired": True})
-        upload = _upload_path(form.cleaned_data["import_file_name"])
+        upload = f"{UPLOADS}/{form.cleaned_data['import_file_name']}"
         try:
-            table = form.cleaned_data["format"].read(upload.read_bytes())
+            with default_storage.open(upload) as kept:
+                table = form.cleaned_data["format"].read(kept.read())
         except FileNotFoundError as error:
             words = gettext("This file was imported already, or the preview expired. Upload it again.")
             raise Gone(words, code="upload_gone") from error
         context = self._import(request, table, form.cleaned_data["original_file_name"], dry_run=False)
-        upload.unlink(missing_ok=True)
+        default_storage.delete(upload)
         if context["is_refused"]:
             return self._page(request, "import", {"title": gettext("Import"), **context}, status=422)
         counts = context["result"].counts
@@ -201,19 +205,13 @@ class TableAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, f"admin/{page}.html", shared | context, status=status)
 
 
-def _upload_path(name: str) -> Path:
-    folder = settings.MEMORYHUB_HOME / "tables"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Path(folder / name)
-
-
 def _keep_upload(data: bytes) -> str:
-    """Write a file that only the hub can read, delete files older than a day, and return its name."""
+    """Store a file that only the hub can read, delete files older than a day, and return its name."""
+    oldest = timezone.now() - KEPT
+    for old in default_storage.listdir(UPLOADS)[1]:
+        with suppress(FileNotFoundError):  # deleted by another process
+            if _UPLOAD_NAME.match(old) and default_storage.get_modified_time(f"{UPLOADS}/{old}") < oldest:
+                default_storage.delete(f"{UPLOADS}/{old}")
     name = uuid.uuid4().hex
-    kept = _upload_path(name)
-    for old in kept.parent.iterdir():
-        if _UPLOAD_NAME.match(old.name) and old.stat().st_mtime < time.time() - KEPT_SECONDS:
-            old.unlink(missing_ok=True)
-    kept.touch(mode=0o600)
-    kept.write_bytes(data)
+    default_storage.save(f"{UPLOADS}/{name}", ContentFile(data))
     return name

@@ -19,7 +19,6 @@ from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils.crypto import constant_time_compare, salted_hmac
-from filelock import FileLock, Timeout
 
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import (
@@ -39,12 +38,14 @@ from memoryhub.backups.errors import BackupFailed, BackupUnderWay
 from memoryhub.backups.in_use_lock import database_label
 from memoryhub.backups.schema import check_schema
 from memoryhub.lib.direct_connection import direct_connection
+from memoryhub.lib.process_locks import acquire_file_lock, process_lock
 
 STAMP = "%Y%m%dT%H%M%SZ"
 MIN_KEY_LENGTH = 12
 ROOM = 1.1  # free space needed for a copy, relative to the database's size
 WORK = "backup-work-"  # prefix of temporary folders; the next backup removes those of a killed one
 LOCK_SECONDS = 2.0  # to wait for a process that only tests the lock
+UNDER_WAY = "Another backup is running. Try again when it has finished."
 
 
 @dataclass(frozen=True)
@@ -58,15 +59,24 @@ class CreatedBackup:
 
 
 @contextmanager
-def backup_lock() -> Iterator[None]:
-    """Hold the lock that lets this hub create one backup at a time. Raises BackupUnderWay."""
-    locks: Path = settings.MEMORYHUB_HOME / "locks"
-    locks.mkdir(parents=True, exist_ok=True, mode=0o700)
+def work_lock() -> Iterator[None]:
+    """Hold the lock of the temporary folders in this hub's home. Raises BackupUnderWay."""
+    lock = acquire_file_lock("backup", timeout=LOCK_SECONDS)
+    if lock is None:
+        raise BackupUnderWay(UNDER_WAY)
     try:
-        with FileLock(locks / "backup.lock", timeout=LOCK_SECONDS, mode=0o600):
-            yield
-    except Timeout:
-        raise BackupUnderWay("Another backup is running. Try again when it has finished.") from None
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def backup_lock() -> Iterator[None]:
+    """Hold the lock that lets all hubs of a database create one backup at a time. Raises BackupUnderWay."""
+    with work_lock(), process_lock("backups", timeout=LOCK_SECONDS) as is_acquired:
+        if not is_acquired:
+            raise BackupUnderWay(UNDER_WAY)
+        yield
 
 
 def create_backup(
@@ -125,7 +135,7 @@ def verified_backup(
     Verified are every byte, the MAC (unless it is missing or of another key), the database's integrity, and the rows
     and hash of every table; with ``is_schema_checked`` also its schema. For PostgreSQL, the dump is only listed: its
     rows can be compared after restoring. ``parent``: of the temporary folder. ``check_manifest`` may raise before the
-    database is opened. The caller holds ``backup_lock``. Raises BadBackup, Invalid, BackupFailed.
+    database is opened. The caller holds ``work_lock``. Raises BadBackup, Invalid, BackupFailed.
     """
     if not file.is_file():
         raise BadBackup(f"The file {file} doesn't exist.")

@@ -1,31 +1,46 @@
-"""The hub's backup folder: its files, the schedule and the jobs that create and verify them.
+"""The hub's backup folder or bucket: its files, the schedule and the jobs that create and verify them.
 
-``state.json`` in the folder records failures and which files were verified.
+``state.json`` in it records failures and which files were verified.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
+from django.core.files import File
+from django.core.files.base import ContentFile
+from django.core.files.storage import Storage, storages
 from django.db import connection
 from django.utils.translation import gettext
-from filelock import FileLock
 
 from memoryhub.backups.archive import BadBackup, summary_of
-from memoryhub.backups.create import STAMP, CreatedBackup, backup_lock, create_backup, verified_backup
+from memoryhub.backups.create import (
+    STAMP,
+    WORK,
+    CreatedBackup,
+    backup_lock,
+    create_backup,
+    verified_backup,
+    work_lock,
+)
 from memoryhub.backups.errors import BackupFailed
 from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import Progress
 from memoryhub.jobs.queue import LIVE, cancel_job, request_job
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import Conflict, MemoryHubError
+from memoryhub.lib.errors import Busy, Conflict, MemoryHubError
+from memoryhub.lib.private_files import CHUNK_BYTES, local_file, local_path
+from memoryhub.lib.process_locks import process_lock
 from memoryhub.models import Job
 from memoryhub.processes import this_home
 from sessions_app.services.audit import Actor, By, record
@@ -36,6 +51,9 @@ SCHEDULE = Actor("run", "the schedule")
 RETRY = timedelta(hours=1)  # after a scheduled backup failed
 KINDS = (Job.Kind.BACKUP, Job.Kind.BACKUP_CHECK)
 KEY = "backup"  # unique key of the jobs, so only one of them is live
+OUTGOING = "backup-new-"  # prefix of temporary folders
+STATE = "state.json"
+STATE_SECONDS = 10.0  # to wait for another change of the state
 CANCELLABLE = ("", "copying", "packing")  # stages of a job; one that is being verified is almost done
 
 
@@ -62,39 +80,54 @@ class State:
     checked: dict[str, list[str]] = field(default_factory=dict)
 
 
-def backup_folder() -> Path:
-    folder: Path = settings.MEMORYHUB_BACKUP_DIR
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+def storage() -> Storage:
+    """Return the storage of backups."""
+    return storages["backups"]
+
+
+def backup_folder() -> Path | None:
+    """Return the folder of backups, and create it; None if they are in a bucket."""
+    folder = local_path(storage(), "")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
+
+
+def is_shared() -> bool:
+    """Return whether backups are where all machines can read them."""
+    folder = backup_folder()
+    return bool(settings.MEMORYHUB_FILES) and (folder is None or folder.is_relative_to(settings.MEMORYHUB_FILES))
 
 
 def list_backups() -> list[ListedBackup]:
     """Return the backups in the folder, newest first, including unreadable ones."""
     checked = read_state().checked
-    found = [(match, file) for file in backup_folder().iterdir() if (match := NAME.fullmatch(file.name))]
-    found.sort(key=lambda pair: (pair[0][1], int(pair[0][2] or 1)), reverse=True)
-    return [_listed(file, match[1], *checked.get(file.name, ["", ""])) for match, file in found]
+    found = [match for name in storage().listdir("")[1] if (match := NAME.fullmatch(name))]
+    found.sort(key=lambda match: (match[1], int(match[2] or 1)), reverse=True)
+    return [_listed(match[0], match[1], *checked.get(match[0], ["", ""])) for match in found]
 
 
-def find_backup(name: str) -> Path | None:
-    """Return the path of a backup in the folder; None if it doesn't exist."""
-    file = backup_folder() / name
-    return file if NAME.fullmatch(name) and file.is_file() and not file.is_symlink() else None
+def find_backup(name: str) -> str:
+    """Return the name of a backup in the folder; "" if it doesn't exist."""
+    return name if NAME.fullmatch(name) and storage().exists(name) else ""
 
 
-def _listed(file: Path, stamp: str, checked_at: str, fault: str) -> ListedBackup:
+def _listed(name: str, stamp: str, checked_at: str, fault: str) -> ListedBackup:
     summary: dict[str, Any] = {}
+    size = 0
     try:
-        summary = summary_of(file)
+        size = storage().size(name)
+        file = local_path(storage(), name)
+        summary = summary_of(file) if file else {}  # in a bucket, it would have to be downloaded
     except (BadBackup, OSError) as error:
         fault = error.message if isinstance(error, BadBackup) else _unreadable(error)
     taken_at = datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
     return ListedBackup(
-        file.name,
-        file.stat().st_size,
+        name,
+        size,
         taken_at,
         rows if isinstance(rows := summary.get("rows"), int) else None,
-        file.suffix == ".sealed",
+        name.endswith(".sealed"),
         datetime.fromisoformat(checked_at) if checked_at else None,
         fault,
     )
@@ -112,10 +145,8 @@ def create_in_folder(
     ``stage``: see ``create_backup``. A failure is recorded in the state. Raises BackupFailed, BackupUnderWay.
     """
     with backup_lock():
-        for leftover in backup_folder().glob(".memoryhub-*.part"):  # of a killed backup
-            leftover.unlink(missing_ok=True)
         try:
-            created = create_backup(backup_folder(), database=connection, clock=clock, progress=stage)
+            created = create_in_storage(clock=clock, stage=stage)
         except BackupFailed as error:
             update_state(failed_at=_iso(clock()), failure=error.message)
             raise
@@ -127,9 +158,45 @@ def create_in_folder(
         return created
 
 
+def create_in_storage(*, clock: Clock, stage: Callable[[str], None] = lambda _stage: None) -> CreatedBackup:
+    """Create a backup in the folder or bucket; in a bucket, ``file`` of the result is only a name.
+
+    The caller holds ``backup_lock``. Raises BackupFailed.
+    """
+    options: dict[str, Any] = {"database": connection, "clock": clock, "progress": stage}
+    folder = backup_folder()
+    if folder is not None:
+        for leftover in folder.glob(".memoryhub-*.part"):  # of a killed backup
+            leftover.unlink(missing_ok=True)
+        return create_backup(folder, **options)
+    for old in settings.MEMORYHUB_HOME.glob(f"{OUTGOING}*"):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=OUTGOING, dir=settings.MEMORYHUB_HOME) as work:
+        created = create_backup(Path(work), **options)
+        name = created.file.name
+        if storage().exists(name):
+            raise BackupFailed(f"{name} already exists.")
+        with created.file.open("rb") as source:
+            storage().save(name, File(source))
+        with storage().open(name) as stored, created.file.open("rb") as source:
+            is_same = _digest(stored) == _digest(source)
+        if not is_same:
+            storage().delete(name)
+            raise BackupFailed("The backup read back differs from what was written.")
+    return replace(created, file=Path(name))
+
+
+def _digest(opened: IO[bytes] | File[Any]) -> str:
+    digest = hashlib.sha256()
+    while chunk := opened.read(CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
 def record_backup(created: CreatedBackup, *, by: By) -> None:
-    """Write the audit record of a new backup; in the hub's own folder, also mark it as verified."""
-    if created.file.parent.resolve() == backup_folder().resolve():
+    """Write the audit record of a new backup; if it is listed, also mark it as verified."""
+    folder = backup_folder()
+    if created.file.parent.resolve() == folder.resolve() if folder else find_backup(created.file.name):
         update_state(checked=read_state().checked | {created.file.name: [_iso(by.at), ""]})
     words = f"created {'an encrypted' if created.is_encrypted else 'a'} backup of {created.manifest.rows:,} rows"
     _audit(by, "made", created.file.name, words, detail={"digest": created.manifest.digest, "bytes": created.size})
@@ -142,10 +209,9 @@ def record_download(name: str, *, by: By) -> None:
 
 def remove_backup(name: str, *, by: By) -> bool:
     """Delete a backup in the folder; return whether it existed."""
-    file = find_backup(name)
-    if file is None:
+    if not find_backup(name):
         return False
-    file.unlink(missing_ok=True)
+    storage().delete(name)
     update_state(checked={key: value for key, value in read_state().checked.items() if key != name})
     _audit(by, "deleted", name, "deleted a backup")
     return True
@@ -153,18 +219,21 @@ def remove_backup(name: str, *, by: By) -> bool:
 
 def verify_in_folder(name: str, *, now: datetime) -> str:
     """Verify a backup in the folder; record and return its fault, "" if there is none. Raises BackupUnderWay."""
-    with backup_lock():
-        fault = _verify(backup_folder() / name)
+    with work_lock():
+        fault = _verify(name)
         update_state(checked=read_state().checked | {name: [_iso(now), fault]})
     return fault
 
 
-def _verify(file: Path) -> str:
+def _verify(name: str) -> str:
     try:
-        with verified_backup(file, database=connection):
+        copied = local_file(storage(), name, prefix=WORK, parent=settings.MEMORYHUB_HOME)
+        with copied as file, verified_backup(file, database=connection):
             return ""
     except MemoryHubError as error:
         return error.message
+    except FileNotFoundError as error:
+        return _unreadable(error)
 
 
 @db_retry.retried
@@ -179,7 +248,9 @@ def request_backup(*, by: By) -> bool:
 
 def request_check(name: str, *, by: By) -> bool:
     """Request the check of a backup; return False if a backup or check is already queued or running."""
-    return request_job("backup_check", None, {"name": name}, by=by, key=KEY, home=this_home())[1]
+    return request_job("backup_check", None, {"name": name}, by=by, key=KEY, home="" if is_shared() else this_home())[
+        1
+    ]
 
 
 def request_due_backup(now: datetime) -> None:
@@ -273,21 +344,20 @@ def cancel_backup(*, by: By) -> None:
 def read_state() -> State:
     """Return the recorded state; the default one if it can't be read."""
     try:
-        values = json.loads((backup_folder() / "state.json").read_text())
+        with storage().open(STATE) as file:
+            values = json.loads(file.read())
         return State(**{name: values[name] for name in asdict(State()) if name in values})
     except (OSError, ValueError, TypeError):
         return State()
 
 
 def update_state(**changes: Any) -> None:
-    """Change fields of the recorded state atomically."""
-    folder = backup_folder()
-    with FileLock(folder / ".state.lock", mode=0o600):
+    """Change fields of the recorded state atomically. Raises Busy."""
+    with process_lock("backup-state", timeout=STATE_SECONDS) as is_acquired:
+        if not is_acquired:
+            raise Busy("The state of backups is being changed. Try again.", code="backup_state_busy")
         state = replace(read_state(), **changes)
-        draft = folder / ".state.json.part"
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(asdict(state)))
-        draft.replace(folder / "state.json")
+        storage().save(STATE, ContentFile(json.dumps(asdict(state)).encode()))
 
 
 def _iso(moment: datetime) -> str:

@@ -20,8 +20,8 @@ from filelock import FileLock
 from memoryhub.backups.errors import NoLock, RestoreUnderWay
 from memoryhub.lib.direct_connection import direct_connection
 from memoryhub.lib.errors import Busy
+from memoryhub.lib.process_locks import APPLICATION
 
-APPLICATION = "memoryhub lock"  # application_name of the lock's connection, which a restore ignores
 _LOCK = 0x6D656D6F7279  # the advisory lock
 _MIGRATION_LOCK = _LOCK + 1
 

@@ -17,8 +17,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memoryhub.backups.archive import CACHE_TABLES, SESSION_TABLES, BadBackup, Content
 from memoryhub.backups.errors import BackupFailed
-from memoryhub.backups.in_use_lock import APPLICATION as LOCK_APPLICATION
 from memoryhub.lib.errors import Busy, Refused
+from memoryhub.lib.process_locks import APPLICATION as LOCK_APPLICATION
 
 EMPTY = Content(0, hashlib.sha256().hexdigest())
 LOCK_SECONDS = 60  # that a dump waits for a locked table

@@ -18,7 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Content, Manifest
-from memoryhub.backups.create import STAMP, WORK, backup_lock, key_check, key_file, verified_backup
+from memoryhub.backups.create import STAMP, WORK, key_check, key_file, verified_backup, work_lock
 from memoryhub.backups.in_use_lock import database_label, exclusive_database
 from memoryhub.backups.revocations import Revocations, apply_revocations, read_revocations
 from memoryhub.lib.errors import Refused
@@ -60,7 +60,7 @@ def restore_backup(
     stamp = f"{now.astimezone(UTC):{STAMP}}"
     parent = Path(database.settings_dict["NAME"]).parent if database.vendor == "sqlite" else settings.MEMORYHUB_HOME
     parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with backup_lock(), exclusive_database(database):
+    with work_lock(), exclusive_database(database):
         for leftover in parent.glob(f"{WORK}*") if database.vendor == "sqlite" else ():
             shutil.rmtree(leftover, ignore_errors=True)
         with _opened(file, database, parent) as (manifest, folder):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from django.conf import settings
 from django.contrib import messages
 from django.db import connection
@@ -51,7 +49,7 @@ def backups(request: HttpRequest) -> HttpResponse:
         "next_due": folder.next_due(timezone.now()),
         "hours": values["MEMORYHUB_BACKUP_HOURS"],
         "keep": values["MEMORYHUB_BACKUP_KEEP"],
-        "folder": settings.MEMORYHUB_BACKUP_DIR,
+        "folder": folder.backup_folder() or f"{settings.MEMORYHUB_FILES}/backups",
         "has_key": bool(settings.MEMORYHUB_BACKUP_KEY),
         "database": database_label(connection),
         "manage": settings.BASE_DIR / "manage.py",
@@ -80,27 +78,28 @@ def cancel(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def check(request: HttpRequest, name: str) -> HttpResponse:
-    file = _get_file(request, name)
-    is_new = folder.request_check(file.name, by=by_person(request))
+    _require_backup(request, name)
+    is_new = folder.request_check(name, by=by_person(request))
     return _to_backups(request, is_new=is_new)
 
 
 @require_POST
 def download(request: HttpRequest, name: str) -> FileResponse:
     # The audit record comes first: a backup contains everything.
-    file = _get_file(request, name)
-    folder.record_download(file.name, by=by_person(request))
+    _require_backup(request, name)
+    folder.record_download(name, by=by_person(request))
     headers = {"Content-Security-Policy": "sandbox"}
+    file = folder.storage().open(name)
     return FileResponse(
-        file.open("rb"), as_attachment=True, filename=name, content_type="application/octet-stream", headers=headers
+        file, as_attachment=True, filename=name, content_type="application/octet-stream", headers=headers
     )
 
 
 def delete(request: HttpRequest, name: str) -> HttpResponse:
-    file = _get_file(request, name)
-    kept = [one for one in folder.list_backups() if one.name == file.name]
-    if request.method == "POST" and folder.remove_backup(file.name, by=by_person(request)):
-        messages.success(request, gettext("Deleted %(name)s.") % {"name": file.name})
+    _require_backup(request, name)
+    kept = [one for one in folder.list_backups() if one.name == name]
+    if request.method == "POST" and folder.remove_backup(name, by=by_person(request)):
+        messages.success(request, gettext("Deleted %(name)s.") % {"name": name})
         return redirect("backups")
     return render_page(request, "backups/delete.html", {"kept": kept[0]})
 
@@ -111,9 +110,7 @@ def _to_backups(request: HttpRequest, *, is_new: bool) -> HttpResponse:
     return redirect("backups")
 
 
-def _get_file(request: HttpRequest, name: str) -> Path:
+def _require_backup(request: HttpRequest, name: str) -> None:
     require_hub_operator(request)
-    file = folder.find_backup(name)
-    if file is None:
+    if not folder.find_backup(name):
         raise Http404
-    return file

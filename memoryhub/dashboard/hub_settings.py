@@ -41,6 +41,10 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
         "The folder that holds everything the hub owns: database, secret key, uploads, locks. Default: the "
         "platform's user data folder, for example `~/.local/share/memoryhub`."
     ),
+    "MEMORYHUB_FILES": _(
+        "Where uploads, exports, previews of tables and backups are stored, if several machines share them: a "
+        "folder, or `s3://bucket/prefix`. Default: `MEMORYHUB_HOME`."
+    ),
     "MEMORYHUB_URL": _(
         "The address that people open. With `https`, cookies are only sent over TLS, HTTP is redirected to HTTPS, "
         "and the address's host name is allowed. Default: `http://127.0.0.1:8765`."
@@ -63,7 +67,7 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     ),
     "MEMORYHUB_BACKUP_DIR": _(
         "The folder for automatic backups, and for others that name no folder. Default: `backups` in "
-        "`MEMORYHUB_HOME`."
+        "`MEMORYHUB_FILES`."
     ),
     "MEMORYHUB_BACKUP_HOURS": _(
         "How often the worker makes a backup, in hours; `0` turns automatic backups off. Default: 24."

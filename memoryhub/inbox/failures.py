@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memoryhub.inbox.attention_items import MAX_ITEMS, RECENT, AttentionItem
 from memoryhub.models import Job
-from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, uploads
+from memoryhub.sync.import_requests import PROBLEM_OUTCOMES
+from memoryhub.sync.uploads import FOLDER as UPLOADS
 from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
 
 JOBS: dict[str, Promise | str] = {
@@ -94,7 +95,7 @@ def unfixed_first_imports(now: datetime) -> QuerySet[ImportReport]:
     Each upload has a different path, so uploads are compared by name.
     """
     later = ImportReport.objects.filter(pk__gt=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
-    is_upload = Q(path__startswith=str(uploads()))
+    is_upload = Q(path__contains=f"/{UPLOADS}/")
     same_upload = is_upload & Exists(later.filter(is_upload, name=OuterRef("name")))
     reports = ImportReport.objects.filter(_has_failed_or_problems(now), workspace=None, created_at__gte=now - RECENT)
     return reports.exclude(Exists(later.filter(path=OuterRef("path"), project=OuterRef("project")))).exclude(

@@ -1,4 +1,7 @@
-"""Files that jobs create for download: kept for a day in the hub's folder, readable only by its owner."""
+"""Files that jobs create for download: kept in the storage for a day, readable only by their owner.
+
+A job writes its file in the hub's own folder first.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db.models import Q
 
 from memoryhub.lib import db_retry
 from memoryhub.models import Job
@@ -19,19 +25,25 @@ from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
 KEPT = timedelta(days=1)
-_NAME = re.compile(r"job-(\d+)\.(?:out|(?:\d+\.)?part)")
+FOLDER = "downloads"
+_NAME = re.compile(r"\.?job-(\d+)\.(?:out|out\.[0-9a-f]{32}\.part|(?:\d+\.)?part)")
 
 
-def find_file(job: Job) -> Path | None:
-    """Return the file that a job created, if it still exists."""
-    file = _folder() / f"job-{job.pk}.out"
-    return file if job.file_name and file.is_file() and not file.is_symlink() else None
+def find_file(job: Job) -> str:
+    """Return the name of the file that a job created in the default storage; "" if it doesn't exist."""
+    name = _name_of(job)
+    return name if job.file_name and default_storage.exists(name) else ""
 
 
 def other_host(job: Job) -> str:
-    """Return the host that has a job's file; "" if it is in this hub's folder."""
+    """Return the host that has a job's file, if this hub can't read it; or else ""."""
     home = str(job.result.get("home", ""))
-    return home.partition(":")[0] if job.file_name and home and home != this_home() else ""
+    is_elsewhere = job.file_name and home and home != this_home() and not settings.MEMORYHUB_FILES
+    return home.partition(":")[0] if is_elsewhere else ""
+
+
+def _name_of(job: Job) -> str:
+    return f"{FOLDER}/job-{job.pk}.out"
 
 
 @contextmanager
@@ -44,16 +56,15 @@ def create_file(job: Job) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(handle, "w+b") as out:
             yield out
-            out.flush()
-            os.fsync(out.fileno())
-        part.replace(_folder() / f"job-{job.pk}.out")
+            out.seek(0)
+            default_storage.save(_name_of(job), File(out))
     finally:
         part.unlink(missing_ok=True)
 
 
 def remove_file(job: Job) -> None:
     """Delete a job's file, if it exists."""
-    (_folder() / f"job-{job.pk}.out").unlink(missing_ok=True)
+    default_storage.delete(_name_of(job))
 
 
 @db_retry.retried
@@ -64,14 +75,16 @@ def record_download(job: Job, *, by: By) -> None:
 
 
 def remove_old_downloads(now: datetime) -> int:
-    """Delete this machine's files that are older than a day or have no job; return how many."""
+    """Delete files that are older than a day or have no job; return how many."""
     Job.objects.exclude(file_name="").filter(finished_at__lt=now - KEPT).update(file_name="")
-    found = {int(match[1]): file for file in _folder().iterdir() if (match := _NAME.fullmatch(file.name))}
-    kept = set(Job.objects.filter(pk__in=found).exclude(file_name="").values_list("pk", flat=True))
-    kept |= set(Job.objects.filter(pk__in=found, finished_at=None).values_list("pk", flat=True))
-    gone = [file for pk, file in found.items() if pk not in kept]
-    for file in gone:
-        file.unlink(missing_ok=True)
+    stored, parts = default_storage.listdir(FOLDER)[1], [file.name for file in _folder().iterdir()]
+    found = {name: int(match[1]) for name in {*stored, *parts} if (match := _NAME.fullmatch(name))}
+    jobs = Job.objects.filter(pk__in=set(found.values()))
+    kept = set(jobs.filter(~Q(file_name="") | Q(finished_at=None)).values_list("pk", flat=True))
+    gone = [name for name, pk in found.items() if pk not in kept]
+    for name in gone:
+        default_storage.delete(f"{FOLDER}/{name}")
+        (_folder() / name).unlink(missing_ok=True)
     return len(gone)
 
 
@@ -85,6 +98,6 @@ def discard_downloads(workspace: Workspace, now: datetime) -> None:
 
 
 def _folder() -> Path:
-    folder: Path = settings.MEMORYHUB_HOME / "downloads"
+    folder: Path = settings.MEMORYHUB_HOME / FOLDER
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.core.files.storage import default_storage
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -88,7 +89,7 @@ def job_page(request: HttpRequest, pk: int) -> HttpResponse:
         "layout": LABELS.get(job.options.get("layout", ""), ""),
         "other_host": other_host(job),
         "may_decide": may_decide,
-        "file_size": file.stat().st_size if file else None,
+        "file_size": default_storage.size(file) if file else None,
         "kept_until": job.finished_at + KEPT if file and job.finished_at else None,
         "indexes": _indexes(job),
     }
@@ -127,14 +128,14 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     """Return the file that a job created. It contains unmasked secrets, so it needs an editor."""
     job = _get_job(request, pk, role=EDITOR)
     file = find_file(job)
-    if file is None:
+    if not file:
         elsewhere = gettext("The file is on %(host)s. Download it from the hub there.") % {"host": other_host(job)}
         gone = gettext("The file was deleted after a day. Export again.")
         messages.info(request, elsewhere if other_host(job) else gone)
         return redirect("job", pk)
     record_download(job, by=by_person(request))
     return FileResponse(
-        file.open("rb"),
+        default_storage.open(file),
         as_attachment=True,
         filename=job.file_name,
         content_type="application/octet-stream",

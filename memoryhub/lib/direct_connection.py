@@ -14,11 +14,17 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
+def new_direct_connection(database: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
+    """Return a new connection to the same database, not through a pooler. The caller closes it."""
+    own = database.copy()
+    own.settings_dict = {**own.settings_dict, **settings.DIRECT_DATABASE}
+    return own
+
+
 @contextmanager
 def direct_connection(database: BaseDatabaseWrapper) -> Iterator[BaseDatabaseWrapper]:
     """Yield a new connection to the same database, not through a pooler."""
-    own = database.copy()
-    own.settings_dict = {**own.settings_dict, **settings.DIRECT_DATABASE}
+    own = new_direct_connection(database)
     try:
         yield own
     finally:

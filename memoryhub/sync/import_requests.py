@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +22,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.models import Job
-from memoryhub.processes import this_home
+from memoryhub.processes import home_of_files
 from memoryhub.sync.importing import (
     ARCHIVE_SUFFIXES,
     ImportCancelled,
@@ -34,7 +32,9 @@ from memoryhub.sync.importing import (
     opened_source,
 )
 from memoryhub.sync.importing import Progress as FileProgress
+from memoryhub.sync.other_machines import leave_to_others
 from memoryhub.sync.projects import home_in
+from memoryhub.sync.uploads import is_upload
 from sessions_app.models import ImportReport, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import folder_hash, store_problems
@@ -67,7 +67,8 @@ def _request(values: dict[str, Any], by: By, *, follow: bool) -> ImportReport:
     workspace = Workspace.objects.filter(path=path, project=project).first()
     report = ImportReport.objects.create(**values, workspace=workspace, created_at=by.at)
     options = {"report": report.pk, "source": path} | ({"follow": True} if follow else {})
-    home = this_home() if Path(path).is_relative_to(settings.MEMORYHUB_HOME) else ""
+    is_shared = is_upload(Path(path)) and bool(settings.MEMORYHUB_FILES)
+    home = home_of_files() if Path(path).is_relative_to(settings.MEMORYHUB_HOME) and not is_shared else ""
     key = f"import:{folder_hash(path, project)}"
     job, is_new = request_job("import", workspace, options, by=by, key=key, home=home)
     if not is_new:
@@ -92,6 +93,8 @@ def cancel_import(report: ImportReport, *, by: By) -> None:
 def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
     """Carry out a requested import, and request the first scan of its workspace."""
     report = ImportReport.objects.get(pk=job.options["report"])
+    if not is_upload(Path(report.path)):
+        leave_to_others(job, report.path)
     actor = Actor("person", job.requested_by)
     if (projects := archived_projects(report)) and report.requested_by:
         report.project, report.name = projects[0], ""
@@ -239,20 +242,3 @@ def cancelled_message(done: int, file_count: int) -> str:
     """Return the message about how far a cancelled import came."""
     kept = f"Cancelled after {done:,} of {file_count:,} files"
     return f"{kept}. Everything read so far is kept. Import again to continue."
-
-
-def uploads() -> Path:
-    """Return the folder of uploaded files, each in a folder of its own."""
-    folder: Path = settings.MEMORYHUB_HOME / "agents" / "uploads"
-    return folder
-
-
-def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
-    """Store an uploaded file in a folder of its own in the hub's home, under a safe name."""
-    folder = uploads() / uuid.uuid4().hex
-    folder.mkdir(parents=True, mode=0o700)
-    file = folder / (re.sub(r"[^\w.-]", "_", name).lstrip(".")[-100:] or "upload")
-    with file.open("wb") as out:
-        for chunk in chunks:
-            out.write(chunk)
-    return file

@@ -15,7 +15,6 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
-from filelock import FileLock, Timeout
 
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import import_history
@@ -48,6 +47,7 @@ from memoryhub.lib.layouts.records import (
     Project,
     SessionRecord,
 )
+from memoryhub.lib.process_locks import process_lock
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.archives import extract_archive
@@ -56,6 +56,7 @@ from memoryhub.sync.fork_order import originals_first
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.projects import choose_project
 from memoryhub.sync.source_workspace import workspace_for
+from memoryhub.sync.uploads import is_upload, readable_path
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.importing import import_conversation
@@ -157,7 +158,7 @@ def _import_files(
 
 def _instructions_folder(source: Path, project: Project | None, may_read: Callable[[Path], bool]) -> Path | None:
     """Return the folder that a project's sessions worked in, if it exists on this machine and may be read."""
-    if project is None or not project.path or source.is_file() or _is_hub_home(source):
+    if project is None or not project.path or source.is_file() or is_upload(source) or _is_hub_home(source):
         return None
     path = Path(project.path)
     if not path.is_absolute() or not path.is_dir():
@@ -182,27 +183,28 @@ def own_path(path: Path) -> Path:
 
 
 def _is_hub_home(resolved: Path) -> bool:
-    home = settings.MEMORYHUB_HOME.resolve()
-    return resolved.is_relative_to(home) and not resolved.is_relative_to(home / "agents")
+    folders = [Path(folder).resolve() for folder in (settings.MEMORYHUB_HOME, settings.MEMORYHUB_FILES) if folder]
+    return any(resolved.is_relative_to(one) and not resolved.is_relative_to(one / "agents") for one in folders)
 
 
 @contextmanager
 def import_lock(path: Path, project: str = "", *, timeout: float = 0) -> Iterator[None]:
     """Hold the lock of a folder, or of a project in it; wait ``timeout`` seconds for it. Raises ImportRefused."""
-    locks = settings.MEMORYHUB_HOME / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    name = folder_hash(str(path), project)[:16]
-    lock = FileLock(locks / f"import-{name}.lock", timeout=timeout, mode=0o600)
-    try:
-        with lock:
-            yield
-    except Timeout as error:
-        raise ImportRefused("This folder is already being imported. Wait until that import is finished.") from error
+    with process_lock(f"import-{folder_hash(str(path), project)[:16]}", timeout=timeout) as is_acquired:
+        if not is_acquired:
+            raise ImportRefused("This folder is already being imported. Wait until that import is finished.")
+        yield
 
 
 @contextmanager
 def opened_source(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
     """Open a folder, a file's folder with the file's name, or an archive extracted to a private folder."""
+    with readable_path(path) as readable, _opened(readable, path, now) as opened:
+        yield opened
+
+
+@contextmanager
+def _opened(path: Path, source: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
     quiet = settings.MEMORYHUB_QUIET_SECONDS
     if path.is_file() and path.name.lower().endswith(ARCHIVE_SUFFIXES):
         unpacked = Path(tempfile.mkdtemp(prefix="memoryhub-archive-"))
@@ -219,7 +221,7 @@ def opened_source(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
         try:
             folder = Folder(path, quiet_seconds=quiet)
         except FolderMissing:
-            Workspace.objects.filter(path=str(path), unavailable_since=None).update(unavailable_since=now)
+            Workspace.objects.filter(path=str(source), unavailable_since=None).update(unavailable_since=now)
             raise
         with folder:
             yield folder, ""

@@ -12,6 +12,7 @@ from memoryhub.jobs.progress import Progress
 from memoryhub.jobs.queue import LIVE, request_job
 from memoryhub.lib.errors import Refused
 from memoryhub.models import Job
+from memoryhub.sync.other_machines import leave_to_others
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -45,6 +46,7 @@ def carry_out_sync(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any
     """Sync a workspace with its agent's folder. The result is stored in its SyncState."""
     if job.workspace is None:
         raise Refused("This job has no workspace.", code="cannot_sync")
+    leave_to_others(job, job.workspace.path)
     result = sync_workspace(
         job.workspace,
         by=By(Actor("person", job.requested_by), clock()),

@@ -19,16 +19,17 @@ from threading import Event, Lock, Thread
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 from django.utils import timezone
-from filelock import FileLock, Timeout
 from watchfiles import watch
 
 from knowledge_app.services.documents.pending_writes import unwritten_documents
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.projects import project_of_file
+from memoryhub.lib.process_locks import ProcessLock, acquire_lock
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import ImportRefused
 from memoryhub.sync.instructions import has_changed_instructions
+from memoryhub.sync.other_machines import is_left_to_others
 from memoryhub.sync.syncing import SyncResult, sync_workspace
 from memoryhub.sync.watched_paths import Places, home_stamps, places_to_watch
 from sessions_app.models import SyncState, Workspace
@@ -69,7 +70,7 @@ class WatchedFolder:
     """
 
     path: str
-    lock: FileLock
+    lock: ProcessLock
     stopped: Event = field(default_factory=Event)
     workspaces: dict[int, FollowedWorkspace] = field(default_factory=dict)
     stamps: Stamps | None = None
@@ -150,17 +151,21 @@ def _update_watched(
 ) -> list[Workspace]:
     """Start watching new folders, stop watching others, and refresh their workspaces.
 
-    Return the workspaces whose folders another process watches.
+    Return the workspaces whose folders another process watches. A folder that isn't on this machine is left to
+    workers of other machines; one that disappears is left once a sync has marked its workspaces as unavailable.
     """
     by_path: dict[str, list[Workspace]] = {}
     for workspace in wanted:
         by_path.setdefault(workspace.path, []).append(workspace)
-    for path in watched.keys() - by_path.keys():
-        _release(watched.pop(path))
+    left = {path for path in by_path if is_left_to_others(path)}
+    for path, one in list(watched.items()):
+        is_gone = path in left and all(workspace.unavailable_since for workspace in by_path[path])
+        if path not in by_path or is_gone or not one.lock.is_held():
+            _release(watched.pop(path))
     watched_elsewhere = []
     for path, workspaces in by_path.items():
         if path not in watched:
-            if (lock := _lock(path)) is None:
+            if path in left or (lock := _lock(path)) is None:
                 watched_elsewhere += workspaces
                 continue
             watched[path] = WatchedFolder(path, lock)
@@ -184,17 +189,9 @@ def _update_workspaces(one: WatchedFolder, workspaces: list[Workspace]) -> None:
             one.workspaces[pk] = FollowedWorkspace(workspace)
 
 
-def _lock(path: str) -> FileLock | None:
+def _lock(path: str) -> ProcessLock | None:
     """Acquire the lock for watching a folder; None if another process holds it."""
-    locks = settings.MEMORYHUB_HOME / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    file = locks / f"follow-{path_hash(path)[:16]}.lock"
-    lock = FileLock(file, timeout=0, mode=0o600, thread_local=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        return None
-    return lock
+    return acquire_lock(f"follow-{path_hash(path)[:16]}")
 
 
 def _release(one: WatchedFolder) -> None:

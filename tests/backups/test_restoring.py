@@ -178,7 +178,7 @@ def test_lock_files_are_readable_only_by_their_owner(elsewhere, home):
 
     with using_database(elsewhere), backup_lock():
         folder.update_state(failure="")
-        locks = [lock, home / "locks" / "backup.lock", folder.backup_folder() / ".state.lock"]
+        locks = [lock, home / "locks" / "backup.lock", home / "locks" / "backup-state.lock"]
         assert [file.stat().st_mode & 0o777 for file in locks] == [0o600] * 3
 
 

@@ -13,7 +13,7 @@ from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_items import AttentionItem
 from memoryhub.inbox.scope import role_scope, whole_scope
 from memoryhub.models import Job
-from memoryhub.sync.import_requests import uploads
+from memoryhub.sync.uploads import uploads
 from sessions_app.models import (
     ImportProblem,
     ImportReport,

@@ -23,7 +23,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.models import Job
 from memoryhub.permissions import by_person, is_hub_operator, require_hub_operator, visible_workspaces
-from memoryhub.processes import this_home
+from memoryhub.processes import home_of_files
 from memoryhub.sync.found_folders import found_folders
 from sessions_app.models import Workspace
 from sessions_app.services.model_choice import hub_embeddings, hub_model
@@ -80,6 +80,6 @@ def health(_request: HttpRequest) -> JsonResponse:
 @require_POST
 def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
-    request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=this_home())
+    request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=home_of_files())
     messages.success(request, gettext("Its four workspaces appear here within a minute."))
     return redirect("home")

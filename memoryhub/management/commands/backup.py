@@ -5,13 +5,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
 from memoryhub.backups.archive import Manifest
-from memoryhub.backups.create import backup_lock, create_backup, key_check, verified_backup
-from memoryhub.backups.folder import record_backup
+from memoryhub.backups.create import backup_lock, create_backup, key_check, verified_backup, work_lock
+from memoryhub.backups.folder import create_in_storage, record_backup
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
 
@@ -31,12 +30,14 @@ class Command(JsonCommand):
     def run(self, *, dest: str, verify: str | None, **_options: Any) -> dict[str, Any]:
         if verify:
             file = Path(verify)
-            with backup_lock(), verified_backup(file, database=connection) as (manifest, _):
+            with work_lock(), verified_backup(file, database=connection) as (manifest, _):
                 size = file.stat().st_size
                 return {"file": str(file), "bytes": size, "warnings": warnings(manifest)} | document(manifest)
-        place = Path(dest) if dest else settings.MEMORYHUB_BACKUP_DIR
         with backup_lock():
-            made = create_backup(place, database=connection, clock=timezone.now)
+            if dest:
+                made = create_backup(Path(dest), database=connection, clock=timezone.now)
+            else:
+                made = create_in_storage(clock=timezone.now)
         record_backup(made, by=By(COMMAND, timezone.now()))
         return {"file": str(made.file), "bytes": made.size, "encrypted": made.is_encrypted} | document(made.manifest)
 

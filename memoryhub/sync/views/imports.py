@@ -28,9 +28,10 @@ from memoryhub.permissions import (
 )
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.found_folders import found_folders
-from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, cancel_import, request_import, store_upload
+from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, cancel_import, request_import
 from memoryhub.sync.problem_rows import problem_rows
 from memoryhub.sync.projects import open_home
+from memoryhub.sync.uploads import store_upload
 from memoryhub.sync.views.projects import projects_url
 from sessions_app.models import ImportReport, Membership, Workspace
 
@@ -46,7 +47,7 @@ def new_import(request: HttpRequest) -> HttpResponse:
         values = form.cleaned_data
         path = values["path"]
         if upload := values["upload"]:
-            path = str(store_upload(upload.name, upload.chunks()))
+            path = str(store_upload(upload.name, upload))
         elif _has_several_projects(path, values["layout"]):
             return redirect(projects_url(path))
         name = values["name"] or (upload.name.split(".")[0] if upload else "")
