@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
 from django.utils.translation import gettext
 
 from knowledge_app.models import (
@@ -81,27 +81,27 @@ def _sessions(workspace: Workspace, layout: str) -> dict[str, int]:
 
 
 def _entries(workspace: Workspace, layout: str) -> dict[str, int]:
+    """Count entries in one query, which reads each of them once."""
     whole = Entry.objects.filter(workspace=workspace)
-    entries = whole if layout == "hub" else whole.in_conversation()
-    current = entries.filter(epoch=F("session__epoch"))
-    count = current.count()
-    calls = current.exclude(tool_calls=[]).count()
+    is_exported = Q() if layout == "hub" else IN_CONVERSATION
+    is_current = is_exported & Q(epoch=F("session__epoch"))
+    is_folded = Q(position__lt=F("session__last_consolidated")) | Q(summary__isnull=False)
     is_result = Q(kind="tool_result")
-    return {
-        "entries": count,
-        "earlier_entries": entries.count() - count,
-        "hidden_entries": whole.exclude(IN_CONVERSATION).count(),
-        "folded_entries": current.filter(
-            Q(position__lt=F("session__last_consolidated")) | Q(summary__isnull=False)
-        ).count(),
-        "tool_calls": calls,
-        "tool_results": current.filter(is_result).count(),
-        "message_times": current.exclude(occurred_at=None).count(),
-        "typed_entries": current.filter(
-            Q(kind__in=("context", "summary")) | (is_result & ~Q(role="tool")) | Q(kind="tool_call", tool_calls=[])
-        ).count(),
-        **_extra_fields(current.exclude(extra={}).values_list("extra", flat=True).iterator(chunk_size=2000)),
-    }
+    is_typed = Q(kind__in=("context", "summary")) | (is_result & ~Q(role="tool")) | Q(kind="tool_call", tool_calls=[])
+    counts = whole.aggregate(
+        entries=Count("pk", filter=is_current),
+        all_entries=Count("pk", filter=is_exported),
+        hidden_entries=Count("pk", filter=~IN_CONVERSATION),
+        folded_entries=Count("pk", filter=is_current & is_folded),
+        calls=Count("pk", filter=is_current & ~Q(tool_calls=[])),  # not the name of the field, which is_typed uses
+        tool_results=Count("pk", filter=is_current & is_result),
+        message_times=Count("pk", filter=is_current & Q(occurred_at__isnull=False)),
+        typed_entries=Count("pk", filter=is_current & is_typed),
+    )
+    counts["tool_calls"] = counts.pop("calls")
+    counts["earlier_entries"] = counts.pop("all_entries") - counts["entries"]
+    extras = whole.filter(is_current).exclude(extra={}).values_list("extra", flat=True)
+    return counts | _extra_fields(extras.iterator(chunk_size=2000))
 
 
 def _extra_fields(extras: Iterable[dict[str, Any]]) -> dict[str, int]:
