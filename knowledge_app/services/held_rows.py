@@ -16,6 +16,7 @@ from django.db.models import Model, QuerySet
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from memoryhub.lib.content_check.ahead import findings_in
 from memoryhub.lib.layouts.records import Problem
+from memoryhub.lib.text.facts import word_form
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -79,12 +80,14 @@ def hold_imported(
     path: str,
     now: datetime,
     dry_run: bool,
+    removed: Collection[str] = (),
 ) -> list[Problem]:
     """Hold the flagged ones of the rows of one table that a file adds or changes; return a problem with their number.
 
-    ``changed``: the names of the changed fields by row. In a dry run, rows are only counted.
+    ``changed``: the names of the changed fields by row. ``removed``: word forms of texts that people removed; new
+    rows with one of them are held, too. In a dry run, rows are only counted.
     """
-    flagged = [(row, findings) for row in new if (findings := findings_of(row))]
+    flagged = [(row, findings) for row in new if (findings := findings_of(row) or _repeats(row, removed))]
     count = len(flagged) + sum(1 for row, names in changed.items() if findings_of(row, names))
     if not dry_run:
         by = By(AGENTS_FILE, now)
@@ -96,6 +99,12 @@ def hold_imported(
         return []
     what = f"{count:,} {'row is' if count == 1 else 'rows are'} flagged by the content check"
     return [Problem(path, None, what, "held for review", "held")]
+
+
+def _repeats(row: Any, removed: Collection[str]) -> list[Finding]:
+    if not removed or word_form(row.content) not in removed:
+        return []
+    return [{"field": "content", "line": 1, "code": "removed", "message": "says again what a person removed"}]
 
 
 def _hold_new(workspace: Workspace, flagged: Sequence[tuple[Any, list[Finding]]], by: By) -> None:

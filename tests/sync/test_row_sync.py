@@ -186,3 +186,31 @@ def test_a_knowledge_file_in_an_unknown_style_is_not_written(grip):
 
     assert file.read_bytes() == before
     assert [one.verdict for one in result.written] == ["refused"]
+
+
+@pytest.mark.parametrize("text", ["The port is 8100", "the **port** is 8100!"])
+@pytest.mark.parametrize("is_delivered", [True, False])
+@pytest.mark.parametrize(
+    ("action", "values"),
+    [("assign", {"content": "The port is 9200"}), ("withdraw", {})],
+    ids=["corrected", "withdrawn"],
+)
+def test_an_agent_that_adds_what_a_person_removed_as_a_new_entry_is_held(grip, action, values, is_delivered, text):
+    file = knowledge_file(grip)
+    stored = json.loads(file.read_text())
+    own = stored["entries"][0] | {"id": "0123456789ab", "content": "The port is 8100"}
+    file.write_text(json.dumps(stored | {"entries": [*stored["entries"], own]}, indent=2))
+    sync(grip)
+    entry = KnowledgeEntry.objects.get(content="The port is 8100")
+    edit_rows(grip, "knowledge", action, [entry.pk], values=values, by=By(PERSON, timezone.now()))
+    if is_delivered:
+        sync(grip)
+
+    stored = json.loads(file.read_text())
+    kept = [one for one in stored["entries"] if one["id"] != own["id"]]
+    again = own | {"id": "ba9876543210", "content": text}
+    file.write_text(json.dumps(stored | {"entries": [*kept, again]}, indent=2))
+    sync(grip)
+
+    added = KnowledgeEntry.objects.exclude(pk=entry.pk).filter(content=text, withdrawn_at=None, hold=None)
+    assert not added.exists()
