@@ -221,6 +221,12 @@ def facts_only_from(session: Session) -> list[str]:
     )
 
 
+def records_of(session: Session) -> set[tuple[str, str]]:
+    """Return the ids and hashes that the agent's program gave to a session's records; forks of it repeat them."""
+    rows = Entry.objects.filter(session=session).exclude(source_id="")
+    return set(rows.values_list("source_id", "source_hash"))
+
+
 def _drop_session(session: Session, by: By) -> None:
     tombstone = delete_session(session, confirmation=session.key, reason="", by=by)
     _hide_key(tombstone)
@@ -317,7 +323,7 @@ def table_name(row: Model) -> str:
 def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, Any]]:
     """Return digests by which imports recognise erased content: of each phrase, or (length 0) of a whole source.
 
-    For a session: its key as a source, and the facts that came only from it.
+    For a session: its key as a source, its records, and the facts that came only from it.
     """
     key = hash_key(workspace)
     if erasure.session:
@@ -327,6 +333,7 @@ def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, An
     else:
         sources, texts = [], list(erasure.words)
     found = [(0, digest_of((source.strip(),), key)) for source in sources]
+    found += [(0, digest_of(record, key)) for record in records_of(erasure.session)] if erasure.session else []
     found += [(len(phrase), digest_of(phrase, key)) for text in texts if (phrase := phrase_of(text))]
     return [{"length": length, "hash": digest.hash} for length, digest in found]
 

@@ -21,6 +21,7 @@ from memoryhub.forgetting.erasure import (
     erase_unowned,
     facts_only_from,
     preview_rules,
+    records_of,
 )
 from memoryhub.forgetting.forget import vacuum
 from memoryhub.forgetting.import_filter import Digests, hash_key
@@ -160,6 +161,7 @@ def _digests(person: Person) -> list[dict[str, Any]]:
     facts = {phrase for session in sessions for text in facts_only_from(session) if (phrase := phrase_of(text))}
     words = [digest_of(phrase, key) for phrase in dict.fromkeys(person.phrases)]
     sources = [digest_of((name.strip(),), key) for name in person.sessions]
+    sources += [digest_of(one, key) for one in sorted({one for session in sessions for one in records_of(session)})]
     return [
         *({"length": digest.length, "hash": digest.hash} for digest in words),
         *({"length": 0, "hash": digest.hash} for digest in sources),

@@ -14,6 +14,7 @@ from memoryhub.forgetting.matching import MARK, Digest, Redaction, digest_of, fi
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
+    EntryRecord,
     FileRead,
     GraphRecord,
     HistoryLog,
@@ -33,8 +34,9 @@ from sessions_app.services.lifecycle import forgotten_key
 class ImportRules:
     """What imports leave out, as keyed hashes; redactions apply in the order of the receipts.
 
-    ``in_memory``: facts of forgotten sessions, removed from documents only. ``sources``: hashes of sources, and the
-    key of each set. ``sessions``: hashes of the keys of sessions that no workspace imports, by the hub's key.
+    ``in_memory``: facts of forgotten sessions, removed from documents only. ``sources``: hashes of sources and of the
+    records of forgotten sessions, and the key of each set. ``sessions``: hashes of the keys of sessions that no
+    workspace imports, by the hub's key.
     """
 
     redactions: tuple[Redaction, ...]
@@ -45,6 +47,12 @@ class ImportRules:
 
     def is_source(self, source: str) -> bool:
         return any(digest_of((source.strip(),), key).hash in hashes for key, hashes in self.sources if hashes)
+
+    def is_record(self, entry: EntryRecord) -> bool:
+        """Tell whether a forgotten session had an entry; its forks repeat it."""
+        identity = (entry.source_id, entry.source_hash)
+        hashed = ((digest_of(identity, key).hash, hashes) for key, hashes in self.sources if hashes)
+        return bool(entry.source_id) and any(one in hashes for one, hashes in hashed)
 
     def is_session(self, key: str) -> bool:
         return bool(self.sessions) and digest_of((key.strip(),), hash_key(None)).hash in self.sessions
@@ -181,6 +189,8 @@ def _redacted(item: Item, rules: ImportRules) -> Item:
             replace(term, related=_unmentioned(term.related, rules), extra=rules.value(term.extra)) for term in terms
         ]
         return replace(item, terms=known) if known != item.terms else item
+    if isinstance(item, SessionRecord) and any(map(rules.is_record, item.entries)):
+        item = replace(item, entries=[entry for entry in item.entries if not rules.is_record(entry)])
     redacted: Any = rules.record(item, is_memory=isinstance(item, DocumentRecord))
     if isinstance(item, DocumentRecord) and redacted.content != item.content:
         redacted = replace(redacted, name=item.name, raw=None)
