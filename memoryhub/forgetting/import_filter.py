@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from knowledge_app.models import Forgotten
-from memoryhub.forgetting.matching import MARK, Digest, Redaction, digest_of, find_digests
+from memoryhub.forgetting.matching import MARK, Digest, Redaction, digest_of, find_digests, is_programs_name
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -176,7 +176,7 @@ def _is_left_out(item: Item, rules: ImportRules) -> bool:
     if isinstance(item, SessionRecord):
         return rules.is_session(item.key) or rules.mentions(item.key)
     if isinstance(item, DocumentRecord):
-        return rules.mentions(item.name)
+        return rules.mentions(item.name) and not is_programs_name(item.name)
     if isinstance(item, KnowledgeRecord | ObservationRecord):
         return rules.is_source(item.source) or rules.of_people(list(vars(item).values()))
     return False

@@ -27,6 +27,7 @@ _ESCAPE = re.compile(
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});)"
     r"|(?P<hyphen>[-=\u2010]\r?\n[ \t]*)"  # a word that continues on the next line
 )
+_PROGRAMS_NAME = re.compile(r"[A-Z][A-Z_-]*\.md")
 _BULLET = re.compile(r"^(\s*(?:[-*+]|#{1,6}|\d+[.)])\s+)")
 APART = UNSPACED + HANGUL  # scripts in which each character is a token
 Phrase = tuple[str, ...]
@@ -256,6 +257,11 @@ def _without_lines(text: str, spans: Sequence[Span]) -> str:
             mark = _BULLET.match(line)
             lines[number] = (mark.group() if mark else "") + MARK
     return "\n".join(lines)
+
+
+def is_programs_name(name: str) -> bool:
+    """Tell whether a document has a name that its program gives, such as SOUL.md or CLAUDE.md, not one of its own."""
+    return _PROGRAMS_NAME.fullmatch(name.rpartition("/")[2]) is not None
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -34,7 +34,7 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
-from memoryhub.forgetting.matching import MARK, Redaction, texts_in
+from memoryhub.forgetting.matching import MARK, Redaction, is_programs_name, texts_in
 from memoryhub.lib.layouts.records import text_hash
 from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
 from sessions_app.models import (
@@ -285,6 +285,8 @@ def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for column in texts:
         value = getattr(row, column.name)
+        if isinstance(row, MemoryDocument) and column.name in ("name", "path") and is_programs_name(value):
+            continue
         if value and redaction.mentions(value) and (new := _redacted(row, column, value, redaction)) != value:
             changed[column.name] = new
     for column in raws:

@@ -58,6 +58,25 @@ def test_documents_named_after_a_person_lose_their_names(workspace):
     assert holding("zwetschke") == set()
 
 
+@pytest.mark.parametrize("kind", ["phrase", "person"])
+def test_documents_that_the_program_named_keep_their_names(tmp_path: Path, settings, kind):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "MEMORY.md").write_text("- tea\n")
+    (tmp_path / "SOUL.md").write_text("- David Soul\n- coffee\n")
+    workspace = import_workspace(tmp_path, by=BY, name="Atlas").workspace
+
+    forget(workspace, kind, "soul")
+    (tmp_path / "SOUL.md").write_text("- David Soul\n- coffee\n- water\n")
+    import_workspace(tmp_path, by=BY)
+
+    documents = {document.name: document for document in MemoryDocument.objects.select_related("head")}
+    assert set(documents) == {"MEMORY.md", "SOUL.md"}
+    assert documents["SOUL.md"].path == "SOUL.md"
+    assert "- water" in documents["SOUL.md"].head.content
+    assert "David Soul" not in documents["SOUL.md"].head.content
+
+
 def test_ids_of_messages_and_names_of_fields_are_erased(workspace):
     call = {"id": NAME, "type": "function", "function": {"name": "lookup", "arguments": json.dumps({"q": NAME})}}
     rows = [
