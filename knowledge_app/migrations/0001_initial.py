@@ -983,17 +983,6 @@ class Migration(migrations.Migration):
 
     dependencies = [("sessions_app", "0001_initial"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
-    replaces = [
-        ("knowledge_app", name)
-        for name in [
-            "0002_append_only",
-            "0003_curation",
-            "0004_fill_curation",
-            "0006_row_vectors",
-            "0007_two_way_sync",
-        ]
-    ]
-
     operations = [
         RenderOnce(TABLES),
         RenderOnce([AddColumn("memorydocument", name, REVISION) for name in ("head", "synced_revision", "written_over")]),

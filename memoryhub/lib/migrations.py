@@ -1,4 +1,4 @@
-"""The migrations on disk, and the ones of commit 827a92b that they replace."""
+"""The migrations on disk, and those that they replace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-OLDEST = "827a92b"  # the last commit that has the replaced migrations
+OLDEST = "827a92b"  # the last commit with the replaced migrations that aren't on disk
 REMOVED_APPS = ("django_tasks_database",)  # of that commit, with tables that a migration drops
 
 
@@ -25,22 +25,24 @@ def unknown_migrations(applied: Set[str]) -> list[str]:
 
 
 def pending_migrations(applied: Set[str]) -> list[str]:
-    """Return the migrations on disk that a database with these applied ones still needs."""
-    return sorted(
-        name
-        for name, replaced in _replaced().items()
-        if name not in applied and not (replaced and replaced <= applied)
-    )
+    """Return the migrations that ``migrate`` would apply to a database with these applied ones.
+
+    As in Django, a squash takes the place of those that it replaces unless some of them have been applied.
+    """
+    squashes = {name: replaced for name, replaced in _replaced().items() if replaced}
+    unused = {name for name, replaced in squashes.items() if not replaced.isdisjoint(applied)}
+    unused.update(*(replaced for name, replaced in squashes.items() if name not in unused))
+    return sorted(_replaced().keys() - applied - unused)
 
 
 def is_too_old(applied: Set[str]) -> bool:
-    """Return whether a database has some, but not all, of the migrations that one on disk replaces.
+    """Return whether a database has some migrations that a squash replaces, but lacks some that aren't on disk.
 
     Such a database was last migrated before ``OLDEST``, and can't be upgraded with the migrations on disk.
     """
     return any(
-        not replaced <= applied and (name in applied or not replaced.isdisjoint(applied))
-        for name, replaced in _replaced().items()
+        not replaced.isdisjoint(applied) and not replaced - _replaced().keys() <= applied
+        for replaced in _replaced().values()
     )
 
 

@@ -362,6 +362,4 @@ class Migration(migrations.Migration):
 
     dependencies = [("sessions_app", "0001_initial"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
-    replaces = [("memoryhub", name) for name in ["0002_searches", "0003_agents", "0004_desk"]]
-
     operations = [RenderOnce(TABLES)]

@@ -867,22 +867,6 @@ class Migration(migrations.Migration):
 
     dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
-    # Remove this list once no database of commit 827a92b is left to upgrade.
-    replaces = [
-        ("sessions_app", name)
-        for name in [
-            "0002_append_only",
-            "0003_living_store",
-            "0004_fill_living_store",
-            "0005_curation",
-            "0006_redactable_audit",
-            "0008_dense_search",
-            "0009_two_way_sync",
-            "0010_desk",
-            "0011_sessions_in_use",
-        ]
-    ]
-
     operations = [
         RenderOnce(TABLES),
         Protect("sessions_app_entry", free=("summary_id",)),

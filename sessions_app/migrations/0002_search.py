@@ -1,12 +1,11 @@
 from django.db import migrations
 
+from memoryhub.lib.search.indexes import is_installed
 from memoryhub.lib.search.operations import CreateSearchFunctions, CreateSearchIndex
 
 
 class Migration(migrations.Migration):
     dependencies = [("sessions_app", "0001_initial")]
-
-    replaces = [("sessions_app", "0007_search")]
 
     operations = [
         CreateSearchFunctions(),
@@ -31,3 +30,9 @@ class Migration(migrations.Migration):
             scope={"w": "workspace_id", "s": "id"},
         ),
     ]
+
+    def apply(self, project_state, schema_editor, collect_sql=False):
+        """Do nothing in a database of commit 827a92b, whose 0007_search has created these indexes."""
+        if is_installed(schema_editor.connection, "sessions_app_entry"):
+            return project_state
+        return super().apply(project_state, schema_editor, collect_sql)

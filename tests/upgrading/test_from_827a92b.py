@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,11 +21,13 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.migrations.state import ProjectState
 
 from memoryhub.backups import sqlite
 from memoryhub.backups.archive import content_of, digest_of, write_backup_file
 from memoryhub.backups.schema import check_schema
 from memoryhub.lib.migrations import is_too_old, pending_migrations, unknown_migrations
+from memoryhub.lib.search.indexes import is_installed
 from memoryhub.lib.search.postgres_index import COLUMN
 from memoryhub.management.commands import serve
 from tests.backups.databases import back_up
@@ -263,7 +266,7 @@ def test_the_schema_of_an_upgraded_database_is_accepted_in_backups(old_backup, u
 
 def applied_at_827a92b() -> set[str]:
     on_disk = MigrationLoader(None).disk_migrations
-    old = {(app, name) for migration in on_disk.values() for app, name in migration.replaces}
+    old = {key for migration in on_disk.values() for key in migration.replaces if key not in on_disk}
     return {f"{app}.{name}" for app, name in old | {key for key in on_disk if key[1] == "0001_initial"}}
 
 
@@ -272,7 +275,27 @@ def test_a_backup_of_827a92b_needs_no_migration_of_those_squashed():
 
     assert unknown_migrations(applied) == []
     assert not is_too_old(applied)
-    assert not {"sessions_app.0002_search", "knowledge_app.0002_search"} & set(pending_migrations(applied))
+    assert not {name for name in pending_migrations(applied) if "squashed" in name or name in applied}
+
+
+def test_the_squashes_name_every_migration_of_827a92b(upgraded):
+    columns, rows = upgraded.before["django_migrations"]
+    recorded = {f"{row[columns.index('app')]}.{row[columns.index('name')]}" for row in rows}
+
+    assert own(recorded) == own(applied_at_827a92b())
+
+
+def own(names: set[str]) -> set[str]:
+    return {name for name in names if name.startswith(("sessions_app.", "knowledge_app.", "memoryhub."))}
+
+
+@pytest.mark.parametrize(("app", "table"), [("sessions_app", "entry"), ("knowledge_app", "fact")])
+def test_search_indexes_of_827a92b_are_kept(app, table, db):
+    migration = MigrationLoader(None).disk_migrations[app, "0002_search"]
+    state = ProjectState()
+
+    assert is_installed(connection, f"{app}_{table}")
+    assert migration.apply(state, SimpleNamespace(connection=connection)) is state  # nothing to execute
 
 
 @pytest.mark.parametrize(
@@ -302,8 +325,9 @@ def test_migrate_and_serve_explain_how_to_upgrade_an_older_database():
         serve._migrate()
 
 
-def test_no_migration_has_the_name_of_one_that_was_squashed():
-    on_disk = MigrationLoader(None).disk_migrations
-    replaced = {key for migration in on_disk.values() for key in migration.replaces}
+def test_no_migration_has_the_name_of_one_of_827a92b(upgraded):
+    columns, rows = upgraded.before["django_migrations"]
+    recorded = {(row[columns.index("app")], row[columns.index("name")]) for row in rows}
+    on_disk = set(MigrationLoader(None).disk_migrations)
 
-    assert replaced & set(on_disk) == set()
+    assert own({f"{app}.{name}" for app, name in recorded & on_disk if name != "0001_initial"}) == set()
