@@ -18,6 +18,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 (an older Python must be able to print this: 3.6 syntax only)
@@ -204,16 +205,36 @@ def install(wanted: str) -> None:
     was_complete = bool(STAMP.read_text(errors="replace").strip())
     lines = stamp_lines(wanted)
     STAMP.write_text("")
-    if not (was_complete and PYTHON.exists()):
+    is_new = not (was_complete and PYTHON.exists())
+    if is_new:
         create_empty_environment()
     lock = HERE / "requirements" / LOCKS[wanted][-1]
     say(f"Installing the packages in requirements/{lock.name} (the first time takes a while).")
     # --no-compile: Python compiles what it imports, a fifth of the modules; compiling all takes 10 s on two cores.
     options = ["--require-hashes", "--no-deps", "--no-compile", "--no-input", "--no-warn-script-location"]
     options += ["--disable-pip-version-check", "--progress-bar=off", "--retries=2"]
-    run([*pip_command(), "install", *options, "-r", str(lock)])
+    parts = split_lock(lock) if is_new else [lock]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(run, [[*pip_command(), "install", *options, "-r", str(part)] for part in parts]))
     STAMP.write_text("\n".join(lines) + "\n")
     say(f"Installed in {time.monotonic() - started:.0f} s.")
+
+
+def split_lock(lock: Path) -> list[Path]:
+    """Split a lock file into one for each processor; return their paths.
+
+    A pip uses one processor, mostly to choose among all files of a package in the index, even if it is cached.
+    Several can fill a new environment at once, since they don't resolve dependencies.
+    """
+    requirements = re.findall(r"^\w.*(?:\n\s.*)*", lock.read_text(), re.MULTILINE)
+    count = min(os.cpu_count() or 1, len(requirements) // 10, 4)
+    if count < 2:
+        return [lock]
+    requirements.sort(key=len)  # deal out those with many files, which take longer, one by one
+    parts = [VENV / f"{number}-of-{count}-{lock.name}" for number in range(1, count + 1)]
+    for number, part in enumerate(parts):
+        part.write_text("\n".join(requirements[number::count]) + "\n")
+    return parts
 
 
 def create_empty_environment() -> None:
@@ -270,10 +291,10 @@ def run(command: list[str]) -> None:
         errors="replace",
         close_fds=False,
     ) as process:
-        for number, line in enumerate(process.stdout or (), start=1):
+        for line in process.stdout or ():
             output.append(line.rstrip())
             if sys.stdout.isatty() and line.startswith(("Collecting", "Installing")):
-                print(f"\r\033[K  {number:4} {line.split(' (')[0].rstrip():.60}", end="", flush=True)
+                print(f"\r\033[K  {line.split(' (')[0].rstrip():.60}", end="", flush=True)
     if sys.stdout.isatty():
         print("\r\033[K", end="", flush=True)
     if process.returncode:

@@ -92,6 +92,13 @@ def test_the_first_start_creates_the_environment_and_the_second_does_nothing(man
     assert "--require-hashes" in manage.steps[1]
 
 
+def test_each_processor_installs_a_part_of_the_lock(manage, monkeypatch):
+    monkeypatch.setattr(manage.os, "cpu_count", lambda: 2)
+    manage.VENV.mkdir()
+    one, other = (part.read_text() for part in manage.split_lock(SERVE_LOCK))
+    assert sorted((one + other).splitlines()) == sorted(SERVE_LOCK.read_text().splitlines())
+
+
 def test_changed_lock_is_installed_into_the_same_environment(manage):
     manage.prepare("serve")
     (manage.HERE / "requirements" / "serve.txt").write_text("# changed\n")
