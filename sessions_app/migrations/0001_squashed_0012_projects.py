@@ -656,7 +656,7 @@ TABLES = [
             ("after_hash", models.CharField(blank=True, max_length=64)),
             ("detail", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
             ("at", models.DateTimeField(default=django.utils.timezone.now)),
-            ("mac", models.CharField(blank=True, max_length=64, unique=True)),
+            ("mac", models.CharField(blank=True, max_length=64)),
             (
                 "seal",
                 models.ForeignKey(
@@ -1391,6 +1391,8 @@ class Migration(migrations.Migration):
 
     operations = [
         RenderOnce([*TABLES, *(InApp("memoryhub", table) for table in HUB_TABLES)]),
+        # Not above: on PostgreSQL, the constraint would have another name than in databases that 0006 has altered.
+        migrations.AlterField("auditrecord", "mac", models.CharField(blank=True, max_length=64, unique=True)),
         Protect("sessions_app_entry", free=("summary_id", "is_rewound")),
         Protect("sessions_app_auditrecord", free=("seal_id",)),
         Protect("sessions_app_auditseal", guarded=False),
