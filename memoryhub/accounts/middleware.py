@@ -49,6 +49,6 @@ def _to_login(request: HttpRequest, response: HttpResponse, *, had_session: bool
     if htmx:
         back = urlencode({"next": htmx.current_url_abs_path or "/"})
         return HttpResponseClientRedirect(f"{login}?{back}{ENDED}")
-    if had_session:
+    if had_session or request.method == "POST":  # somebody was at work on a page
         response.headers["Location"] = target + ENDED
     return response

@@ -42,6 +42,7 @@ AUTHORS = {  # names in records, as pages show them
     "the worker": gettext_lazy("background job"),
     "the agent's file": gettext_lazy("imported file"),
     "the agent's file, while it was replaced": gettext_lazy("imported file"),
+    "import_workspace": gettext_lazy("Import"),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Q
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Fact, FactSource, MemoryRevision
@@ -81,7 +82,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Everything known about a fact. ``kind`` and ``certainty``: of its best origin (KINDS, CERTAINTIES)."""
+    """Everything known about a fact. ``kind`` and ``certainty``: of its best origin (KINDS, CERTAINTIES).
+
+    ``correction``: the revision in which a person gave the fact its text, and ``corrected_text``: its text before.
+    """
 
     fact: Fact
     kind: str
@@ -91,9 +95,13 @@ class Explanation:
     readers: list[AccessRecord]
     reader_count: int
     duplicates: list[tuple[Fact, float]]
+    correction: Step | None = None
+    corrected_text: str = ""
 
     @property
     def kind_label(self) -> str:
+        if self.correction:
+            return gettext("Corrected by %(name)s") % {"name": self.correction.revision.author_name}
         return str(KINDS[self.kind])
 
     @property
@@ -145,7 +153,9 @@ def explain(fact: Fact) -> Explanation:
     rows = rows.select_related("entry__session", "run__session", "history_entry__session")
     sources = sorted(rows, key=lambda source: (order.index(source.kind), source.pk))  # messages: best first
     origins = [Origin(source, entries_around(source.entry) if source.entry else []) for source in sources]
-    kind = kind_of(fact.born.author_kind, sources[0] if sources else None)
+    steps = steps_of(fact)
+    correction, corrected_text = correction_of(steps)
+    kind = "person" if correction else kind_of(fact.born.author_kind, sources[0] if sources else None)
     died = fact.died.number if fact.died else None
     accesses = accesses_of_fact(fact.pk, fact.document_id, born=fact.born.number, died=died)
     accesses = accesses.filter(workspace=fact.workspace_id)
@@ -154,11 +164,22 @@ def explain(fact: Fact) -> Explanation:
         kind=kind,
         certainty=CERTAINTY[kind],
         origins=origins,
-        steps=steps_of(fact),
+        steps=steps,
         readers=list(accesses.order_by("-id")[:MAX_READERS]),
         reader_count=accesses.count(),
         duplicates=near_duplicates(fact),
+        correction=correction,
+        corrected_text=corrected_text,
     )
+
+
+def correction_of(steps: list[Step]) -> tuple[Step | None, str]:
+    """Return the step in which a person gave a fact its text, and its text before; None unless the text is new."""
+    wordings = [step for step in steps if step.action != "removed"]
+    last = wordings[-1]
+    if last.action != "reworded" or last.revision.author_kind not in BY_PERSON or last.text == wordings[0].text:
+        return None, ""
+    return last, wordings[-2].text
 
 
 def kind_of(author_kind: str, best: FactSource | None) -> str:
@@ -182,7 +203,7 @@ def entries_around(entry: Entry) -> list[Entry]:
 
 
 def steps_of(fact: Fact) -> list[Step]:
-    """Return the revisions that added, reworded or removed a fact, oldest first.
+    """Return the revisions that added, reworded or removed a fact, oldest first; at least the one that added it.
 
     The texts of the latest 200 revisions are followed back from the fact's last text, line by line.
     """

@@ -22,6 +22,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from knowledge_app.models import Fact, FactSource, HistoryEntry
 from memoryhub.lib import db_retry
 from memoryhub.lib.search.query import Filter, parse
+from memoryhub.origins.explanation import correction_of, steps_of
 from memoryhub.origins.written_calls import facts_written, texts_written
 from memoryhub.search.filters import Scope
 from memoryhub.search.ranking import Hit, RankOptions, SearchResults, find
@@ -118,6 +119,8 @@ def _time_of(entry: Entry) -> tuple[datetime, int]:
 
 def _infer(workspace: Workspace, fact: Fact, call: Entry | None, now: datetime) -> _Origins:
     origins = _Origins(fact, call)
+    if correction_of(steps_of(fact))[0]:  # the words are a person's: nothing is guessed
+        return origins
     if call is not None:
         origins.history_entry = _history_of_call(workspace, call)
     elif fact.born.base is not None:  # in a first import, everything has the same time

@@ -27,7 +27,7 @@
     plan();
   });
   for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(name, (event) => { if (event.target.closest(QUIET)) event.stopPropagation(); }, true);
+    document.addEventListener(name, (event) => { if (event.target.matches(QUIET)) event.stopPropagation(); }, true);
   }
   document.body.addEventListener("memory-changed", ({ detail: { after, seen, kinds } }) => {
     live.setAttribute("hx-vals", JSON.stringify({ after, seen }));

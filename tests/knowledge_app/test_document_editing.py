@@ -155,6 +155,25 @@ def test_a_fact_is_edited_on_its_page(document, editor):
     assert wrong.status_code == 422
 
 
+def test_a_correction_that_somebody_else_has_overtaken_is_shown_first(document, editor):
+    fact = Fact.objects.get(text="likes tea")
+    based_on = editor.get(url("edit-fact", fact.pk)).context["based_on"]
+    edit_fact(fact, text="likes green tea", category="", section="Team", by=By(PERSON, NOW))
+    mine = {"text": "likes black tea", "category": "", "section": "Team"}
+
+    refused = editor.post(url("edit-fact", fact.pk), mine | {"based_on": based_on})
+
+    assert refused.status_code == 422
+    page = refused.content.decode()
+    assert "It now reads: “likes green tea”." in page and "likes black tea" in page
+    assert "likes green tea" in text_of(document)
+
+    saved = editor.post(url("edit-fact", fact.pk), mine | {"based_on": refused.context["based_on"]})
+
+    assert saved.url == url("fact", fact.pk)
+    assert "likes black tea" in text_of(document)
+
+
 def test_each_line_leads_to_its_revision(document):
     save(document, TEXT + "- new\n", 1)
 

@@ -8,11 +8,12 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry
-from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.documents.editing import edit_fact, save_text, start_document
 from knowledge_app.services.documents.held_changes import accept_text
 from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
+from memoryhub.origins.inference import infer_origins
 from sessions_app.models import Entry, Membership
 from sessions_app.services.audit import By
 from tests.hub import PERSON, add, open_at, turn
@@ -69,6 +70,27 @@ def test_a_fact_by_a_person_is_certain(workspace):
     explanation = explain(Fact.objects.get())
 
     assert (explanation.kind, explanation.certainty) == ("person", "certain")
+
+
+def test_a_correction_by_a_person_is_certain_and_replaces_guesses(workspace, fact, messages, viewer_client):
+    probable(fact, messages[0])
+    edit_fact(fact, text="Ben leads", category="", section=fact.section, by=By(PERSON, NOW))
+    infer_origins(workspace, now=NOW + timedelta(hours=1))
+    fact.refresh_from_db()
+
+    explanation = explain(fact)
+
+    assert (explanation.kind, explanation.certainty) == ("person", "certain")
+    assert (explanation.kind_label, explanation.corrected_text) == (f"Corrected by {PERSON.name}", "Ana leads")
+    assert explanation.origins == []
+    assert "<del>Ana leads</del>" in page(viewer_client, fact)
+
+
+def test_a_fact_whose_text_is_restored_is_explained_by_its_origin(workspace, fact):
+    for text in ("Ben leads", "Ana leads"):
+        fact = edit_fact(fact, text=text, category="", section=fact.section, by=By(PERSON, NOW))
+
+    assert explain(fact).correction is None
 
 
 def test_a_message_comes_with_two_before_and_after_it(fact, messages):

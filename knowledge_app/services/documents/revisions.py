@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 from django.utils.translation import gettext
 
-from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, FactSource, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.limits import check_limits
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
@@ -108,6 +108,9 @@ def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
     lines = fact_lines(revision.content, document.separator)
     pairs = match_facts([_line(fact) for fact in living], lines)
+    if revision.author_kind in (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND):
+        reworded = [living[old].pk for new, old in pairs.items() if living[old].text != lines[new].text]
+        _delete_guesses(reworded)
     moved = [_move(living[old], lines[new]) for new, old in pairs.items() if _line(living[old]) != lines[new]]
     Fact.objects.bulk_update(moved, ["section", "category", "text", "line", "origins_checked_at"], batch_size=200)
     survivors = {living[old].pk for old in pairs.values()}
@@ -138,6 +141,13 @@ def restore_facts(revision: MemoryRevision, *, died: Collection[MemoryRevision])
         if copy is not None:
             copy.delete()
             Fact.objects.filter(pk=fact.pk).update(died=None, line=copy.line)
+
+
+def _delete_guesses(facts: Sequence[int]) -> None:
+    """Delete the inferred origins of facts that a person reworded: they explain the earlier words."""
+    kinds = (FactSource.Kind.PROBABLY_FROM, FactSource.Kind.RECORDED_WITH)
+    for start in range(0, len(facts), 500):
+        FactSource.objects.filter(fact__in=facts[start : start + 500], kind__in=kinds).delete()
 
 
 def _line(fact: Fact) -> FactLine:

@@ -20,7 +20,7 @@ from knowledge_app.services.documents.editing import (
     start_document,
 )
 from knowledge_app.services.documents.limits import excesses, limits_of
-from knowledge_app.services.documents.revisions import record_reveal
+from knowledge_app.services.documents.revisions import content_hash, record_reveal
 from memoryhub.documents.blame_runs import PAGE_LINES, blame_runs
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.documents.views.header import document_context, find_document
@@ -188,7 +188,10 @@ def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Reword, categorise or move a fact. If it was replaced since the link was shown, lead to the current facts."""
+    """Reword, categorise or move a fact. A text that somebody else has changed meanwhile is shown before it is saved.
+
+    If the fact was replaced since the link was shown, lead to the current facts.
+    """
     workspace = get_workspace(request, slug, role=EDITOR)
     rows = Fact.objects.select_related("document__head")
     fact: Fact = get_object_or_404(rows, workspace=workspace, pk=pk)
@@ -199,15 +202,20 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     titles = list(dict.fromkeys(section.title for section in split_sections(content)))
     start_values = {"text": fact.text, "category": fact.category, "section": fact.section}
     form = FactForm(request.POST or None, initial=start_values, sections=titles)
-    if form.is_bound and form.is_valid():
+    based_on = content_hash(fact.text)
+    is_outdated = request.POST.get("based_on", based_on) != based_on
+    if is_outdated:
+        words = gettext("Someone else has changed this fact. It now reads: %(text)s Save again to replace it.")
+        form.add_error(None, words % {"text": f"“{masked(shown_fact(fact.text))}”."})
+    elif form.is_bound and form.is_valid():
         try:
             edited = edit_fact(fact, **form.cleaned_data, by=by_person(request))
         except MemoryHubError as error:
             form.add_error(None, error.message)
         else:
             messages.success(request, gettext("Saved."))
-            return redirect(f"{reverse('documents:facts', args=[slug, fact.document_id])}#fact-{edited.pk}")
-    context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form}
+            return redirect("documents:fact", slug, edited.pk)
+    context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form, "based_on": based_on}
     return render_page(request, "documents/fact_edit.html", context, status=422 if form.errors else 200)
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.undoable_edits import edit_rows
+from memoryhub.documents.views.documents import delivery_context
 from memoryhub.edit_responses import answer_edit
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, NotFound
@@ -42,7 +43,7 @@ def fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "origin_entries": {origin.source.entry_id for origin in explanation.origins},
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "may_forget": has_role(request.user, workspace, Membership.Role.OPERATOR),
-    }
+    } | delivery_context(request, found.document)
     return render_page(request, "documents/fact.html", context)
 
 

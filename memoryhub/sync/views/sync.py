@@ -86,5 +86,8 @@ def send(request: HttpRequest, slug: str) -> HttpResponse:
         request_sync(workspace, by=by_person(request), send=True)
     except MemoryHubError as error:
         messages.error(request, error.message)
+    fact = parse_int(request.POST.get("fact"), digits=18)
+    if fact:
+        return redirect("documents:fact", slug, fact)
     document = parse_int(request.POST.get("document"), digits=18)
     return redirect("documents:document", slug, document) if document else redirect("sync", slug)
