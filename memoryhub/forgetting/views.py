@@ -11,6 +11,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Forgotten
+from knowledge_app.services.documents.delivery import undelivered_documents
 from memoryhub.forgetting import forget as flow
 from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forms import ForgetForm
@@ -60,6 +61,8 @@ def _forget(
     total = sum(receipt.counts.values())
     words = ngettext("Forgotten in %(count)s row.", "Forgotten in %(count)s rows.", total)
     messages.success(request, words % {"count": f"{total:,}"})
+    if undelivered_documents(Workspace.objects.filter(pk=workspace.pk)).exists():
+        messages.warning(request, gettext("The agent still reads the old text. Send it the new one from the inbox."))
     if not is_clean:
         words = gettext(
             "The database file still contains traces of deleted rows. Run `python3 manage.py vacuum` at a quiet time."

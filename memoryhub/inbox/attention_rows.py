@@ -24,7 +24,7 @@ GROUP_TEXTS = {
         "count",
     ),
     "budget": ngettext_lazy("%(count)d session is over budget.", "%(count)d sessions are over budget.", "count"),
-    "concerns": ngettext_lazy("%(count)d finding of scans.", "%(count)d findings of scans.", "count"),
+    "concerns": ngettext_lazy("%(count)d scan finding.", "%(count)d scan findings.", "count"),
     "note": ngettext_lazy("%(count)d import has notes.", "%(count)d imports have notes.", "count"),
 }
 

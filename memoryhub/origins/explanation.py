@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -81,6 +81,16 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Reader:
+    """A person or agent that read the fact. ``via``: the label of the interface; ``at``: the latest time."""
+
+    name: str
+    via: str
+    count: int
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Everything known about a fact. ``kind`` and ``certainty``: of its best origin (KINDS, CERTAINTIES).
 
@@ -92,7 +102,7 @@ class Explanation:
     certainty: str
     origins: list[Origin]
     steps: list[Step]
-    readers: list[AccessRecord]
+    readers: list[Reader]
     reader_count: int
     duplicates: list[tuple[Fact, float]]
     correction: Step | None = None
@@ -165,12 +175,21 @@ def explain(fact: Fact) -> Explanation:
         certainty=CERTAINTY[kind],
         origins=origins,
         steps=steps,
-        readers=list(accesses.order_by("-id")[:MAX_READERS]),
+        readers=readers_of(accesses),
         reader_count=accesses.count(),
         duplicates=near_duplicates(fact),
         correction=correction,
         corrected_text=corrected_text,
     )
+
+
+def readers_of(accesses: QuerySet[AccessRecord]) -> list[Reader]:
+    """Return who read a fact and through which interface, the latest first."""
+    groups = accesses.order_by().values("actor_name", "via").annotate(count=Count("pk"), latest=Max("at"))
+    return [
+        Reader(group["actor_name"], str(AccessRecord.Via(group["via"]).label), group["count"], group["latest"])
+        for group in groups.order_by("-latest")[:MAX_READERS]
+    ]
 
 
 def correction_of(steps: list[Step]) -> tuple[Step | None, str]:

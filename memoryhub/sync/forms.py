@@ -65,8 +65,8 @@ class ImportForm(forms.Form):
         if not is_below_roots(path):
             roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folders")
             refusal = gettext(
-                "Pages may import below %(roots)s only. To allow another folder, name it in MEMORYHUB_ROOTS, "
-                "or import it with the command import."
+                "Pages can import only folders in %(roots)s. Add this folder to MEMORYHUB_ROOTS, or run: "
+                "python3 manage.py import FOLDER"
             )
             raise forms.ValidationError(refusal % {"roots": roots})
         if not path.exists():

@@ -189,7 +189,8 @@ def apply_summary(run: Run, plan: Plan, text: str, *, method: str, now: datetime
         "session.compressed",
         "summary",
         summary.pk,
-        f"{session.key}: #{plan.first_position} to #{plan.last_position} folded, {before:,} → {after:,} tokens",
+        f"{session.key}: messages #{plan.first_position} to #{plan.last_position} summarised, "
+        f"{before:,} → {after:,} tokens",
         workspace=session.workspace,
         session=session,
         detail={"run": run.pk, "entries": summary.entry_count, "before": before, "after": after, "method": method},

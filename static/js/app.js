@@ -4,10 +4,10 @@ const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 /* Messages: requests that failed say so where messages are read out. */
-const say = (text) => {
+const say = (text, level = "problem") => {
   const notice = document.createElement("div");
   notice.className = "notice";
-  notice.dataset.level = "problem";
+  notice.dataset.level = level;
   const line = document.createElement("p");
   line.textContent = text;
   notice.append(document.createElement("span"), line);
@@ -61,6 +61,9 @@ all(":is(.tabs, .pills) > [aria-current]").forEach((tab) => { /* into the middle
   tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
 });
 
+/* On a phone, filters wait behind their summary, so that a list begins on the first screen. */
+if (matchMedia("(width < 40rem)").matches) for (const filters of all(".filters")) filters.open = false;
+
 /* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or given up. */
 const draft = one("[data-draft]");
 const forget = (key) => sessionStorage.removeItem(`draft:${key}`);
@@ -69,7 +72,7 @@ if (draft) {
   const kept = sessionStorage.getItem(key);
   if (kept !== null && kept !== draft.value) {
     draft.value = kept;
-    say(sentences.restored);
+    say(sentences.restored, "info");
     htmx.trigger(draft, "input");
   }
   draft.addEventListener("input", () => sessionStorage.setItem(key, draft.value));
@@ -83,7 +86,7 @@ if (drafts) {
   const kept = JSON.parse(sessionStorage.getItem(key) ?? "{}");
   const changed = fields.filter(({ name, value }) => name in kept && kept[name] !== value);
   for (const field of changed) field.value = kept[field.name];
-  if (changed.length) say(sentences.restored);
+  if (changed.length) say(sentences.restored, "info");
   drafts.addEventListener("input", () => sessionStorage.setItem(key, JSON.stringify(Object.fromEntries(fields.map(({ name, value }) => [name, value])))));
   drafts.addEventListener("submit", () => sessionStorage.setItem("draft-sent", drafts.dataset.drafts));
   one("[data-give-up]", drafts)?.addEventListener("click", () => forget(drafts.dataset.drafts));

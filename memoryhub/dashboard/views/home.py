@@ -46,6 +46,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "columns": shown_columns(figures.values()),
         "may_import": may_import,
         "is_first_run": is_first_run,
+        "demo_job": Job.objects.filter(kind=Job.Kind.DEMO, status__in=LIVE).first() if may_import else None,
     }
     if is_first_run:
         context |= _first_steps()
@@ -57,7 +58,6 @@ def _first_steps() -> dict[str, Any]:
     hub = hub_settings()
     return {
         "found_folders": found_folders(),
-        "demo_job": Job.objects.filter(kind=Job.Kind.DEMO, status__in=LIVE).first(),
         "model": hub_model(hub),
         "embeddings": hub_embeddings(hub),
     }
@@ -81,5 +81,5 @@ def health(_request: HttpRequest) -> JsonResponse:
 def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
     request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=home_of_files())
-    messages.success(request, gettext("Its four workspaces appear here within a minute."))
+    messages.info(request, gettext("The demo is being created. Its four workspaces appear here within a minute."))
     return redirect("home")
