@@ -15,6 +15,7 @@ from memoryhub.models import Preferences
 
 ZONE_COOKIE = "zone"  # set by static/js/preferences.js
 KEYS_COOKIE = "keys"  # "off": no single-key shortcuts
+DENSITY_COOKIE = "density"  # "compact": smaller text and spacing
 NO_TEXT = "/changes/"  # polled by open pages; its responses contain no text or times
 FOR_AGENTS = ("/api/", "/mcp")  # always in English
 FOR_PEOPLE = "/api/v1/docs/"
@@ -30,6 +31,7 @@ class Reading:
     direction: str
     zone: str
     has_letter_keys: bool
+    is_compact: bool
 
 
 def zone_named(name: str) -> ZoneInfo | None:
@@ -67,6 +69,7 @@ def follow_the_reader(get_response: GetResponse) -> GetResponse:
                 direction="rtl" if translation.get_language_info(language)["bidi"] else "ltr",
                 zone=str(zone),
                 has_letter_keys=request.COOKIES.get(KEYS_COOKIE) != "off",
+                is_compact=request.COOKIES.get(DENSITY_COOKIE) == "compact",
             )
             return get_response(request)
 

@@ -29,6 +29,11 @@ class PreferencesForm(forms.Form):
         widget=forms.TextInput(attrs={"list": "time-zones", "autocomplete": "off", "spellcheck": "false"}),
     )
     language = forms.ChoiceField(label=_("Language"), required=False, widget=StoredSelect)
+    is_compact = forms.BooleanField(
+        label=_("Compact pages"),
+        required=False,
+        help_text=_("Smaller text and spacing, so that more rows fit. Saved in this browser only."),
+    )
     letter_keys = forms.BooleanField(
         label=_("Single-key shortcuts"),
         required=False,

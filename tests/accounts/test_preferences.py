@@ -127,6 +127,14 @@ def test_single_key_shortcuts_can_be_turned_off(viewer_client):
     assert "data-keys" not in html_tag(viewer_client)
 
 
+def test_pages_are_compact_if_chosen(viewer_client):
+    save(viewer_client, is_compact="on")
+    assert 'data-density="compact"' in html_tag(viewer_client)
+
+    save(viewer_client)
+    assert "data-density" not in html_tag(viewer_client)
+
+
 def test_moments_are_rendered_in_the_users_zone():
     with timezone.override("Asia/Tokyo"):
         html = Template("{{ at|moment }} {{ none|moment }}").render(Context({"at": LATE, "none": None}))

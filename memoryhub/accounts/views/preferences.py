@@ -13,7 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from memoryhub.accounts.locale import KEYS_COOKIE, preferences_of, zone_names
+from memoryhub.accounts.locale import DENSITY_COOKIE, KEYS_COOKIE, preferences_of, zone_names
 from memoryhub.accounts.preference_forms import PreferencesForm
 from memoryhub.accounts.preferences import save_preferences
 from memoryhub.models import Preferences
@@ -46,20 +46,25 @@ def _shown(request: HttpRequest) -> dict[str, Any]:
         "theme": kept.theme,
         "time_zone": kept.time_zone,
         "language": kept.language,
+        "is_compact": request.COOKIES.get(DENSITY_COOKIE) == "compact",
         "letter_keys": request.COOKIES.get(KEYS_COOKIE) != "off",
     }
 
 
 def _saved(request: HttpRequest, values: dict[str, Any]) -> HttpResponse:
-    has_letter_keys = values.pop("letter_keys")
+    of_browser = {
+        KEYS_COOKIE: "" if values.pop("letter_keys") else "off",
+        DENSITY_COOKIE: "compact" if values.pop("is_compact") else "",
+    }
     _save(request, values)
     messages.success(request, gettext("Your preferences are saved."))
     response = redirect("preferences")
-    if has_letter_keys:
-        response.delete_cookie(KEYS_COOKIE, samesite="Lax")
-    else:
-        secure = request.is_secure()
-        response.set_cookie(KEYS_COOKIE, "off", max_age=YEAR, samesite="Lax", secure=secure, httponly=True)
+    for name, value in of_browser.items():
+        if value:
+            secure = request.is_secure()
+            response.set_cookie(name, value, max_age=YEAR, samesite="Lax", secure=secure, httponly=True)
+        else:
+            response.delete_cookie(name, samesite="Lax")
     return response
 
 
