@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.services.rows.knowledge import add_knowledge
-from memoryhub.audit.timeline import Cursor
+from memoryhub.audit.timeline import Cursor, author_label
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.models import AccessRecord
 from sessions_app.services.access_log import log_access, seen_rows
@@ -92,6 +92,7 @@ def test_authors_have_readable_names(busy, viewer_client):
         ("atlas", "atlas"),
         ("the agent's file", "imported file"),
     ]
+    assert author_label("import_workspace") == "Import"
 
 
 def test_a_read_shows_the_text_of_the_rows(workspace, viewer_client):
