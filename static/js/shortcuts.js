@@ -61,6 +61,10 @@ document.addEventListener("keydown", (event) => {
     if (menu?.contains(document.activeElement)) one("summary", menu).focus();
     if (event.target.matches("[data-search]")) event.target.blur();
   }
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("main form[method='post'] textarea")) {
+    event.preventDefault();
+    return event.target.form.requestSubmit(one("button[type='submit'].primary", event.target.form));
+  }
   const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, [contenteditable], dialog[open]");
   const isOff = document.documentElement.dataset.keys === "off";
   if (typing || isOff || event.ctrlKey || event.metaKey || event.altKey || event.getModifierState("AltGraph") || event.isComposing || (event.repeat && !/[jk]/i.test(keyOf(event)))) return;

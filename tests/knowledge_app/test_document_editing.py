@@ -171,7 +171,7 @@ def test_a_correction_that_somebody_else_has_overtaken_is_shown_first(document, 
 
     saved = editor.post(url("edit-fact", fact.pk), mine | {"based_on": refused.context["based_on"]})
 
-    assert saved.url == url("fact", fact.pk)
+    assert saved.url == f"{url('fact', fact.pk)}?saved=1"
     assert "likes black tea" in text_of(document)
 
 

@@ -214,7 +214,7 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             form.add_error(None, error.message)
         else:
             messages.success(request, gettext("Saved."))
-            return redirect("documents:fact", slug, edited.pk)
+            return redirect(f"{reverse('documents:fact', args=[slug, edited.pk])}?saved=1")
     context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form, "based_on": based_on}
     return render_page(request, "documents/fact_edit.html", context, status=422 if form.errors else 200)
 
