@@ -21,6 +21,7 @@ LEAST_ID = 4  # characters of an id
 LEAST_DIGITS = 7  # of a phone number
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _NUMBER = re.compile(r"\+?\d[\d ()/.-]{5,18}\d")
+_DATE = re.compile(r"(?:19|20)\d\d([-/.])(?:0?[1-9]|1[0-2])\1(?:0?[1-9]|[12]\d|3[01])(?!\d)")
 _SENDER = re.compile(r"(?:sender|user|from|author|account|member|chat|peer|contact)s?(?:_?(?:id|name|handle))?", re.I)
 _INTRODUCTION = re.compile(
     r"(?:my name is|i am|i'm|this is|ich bin|ich heiße|mein name ist|je m'appelle|je suis|me llamo|mi chiamo)\s+$",
@@ -168,7 +169,7 @@ def _beside(text: str, start: int, end: int) -> Iterator[tuple[str, str, bool]]:
     for found in _EMAIL.finditer(line):
         yield ADDRESS, found.group(), False
     for found in _NUMBER.finditer(line):
-        if len(_digits(found.group())) >= LEAST_DIGITS:
+        if len(_digits(found.group())) >= LEAST_DIGITS and not _DATE.match(found.group()):
             yield NUMBER, found.group(), False
 
 

@@ -100,7 +100,7 @@ def test_aliases_are_proposed_and_not_erased(workspace, other):
     add(open_at(other, "signal:team:482913377"), [{"role": "user", "content": "Joerg Weber, jw@weber.example"}])
     add(
         open_at(other, "cli:b"),
-        [{"role": "user", "content": "JÖRG WEBER: weber@example.org, +49 170 5550123\nand Weber"}],
+        [{"role": "user", "content": "JÖRG WEBER: weber@example.org, +49 170 5550123, 2026-11-12 15\nand Weber"}],
     )
     open_at(other, "slack:D02JOERGWEBER")
     add_knowledge(other, "Call 0049 1705550123", category="learned_fact", by=BY)
