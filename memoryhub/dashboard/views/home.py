@@ -46,12 +46,16 @@ def home(request: HttpRequest) -> HttpResponse:
         "columns": shown_columns(figures.values()),
         "may_import": may_import,
         "is_first_run": is_first_run,
-        "demo_job": Job.objects.filter(kind=Job.Kind.DEMO, status__in=LIVE).first() if may_import else None,
+        "demo_job": _demo_job if may_import else None,  # called only where it is shown
     }
     if is_first_run:
         context |= _first_steps()
     context |= attention_context(attention_items(role_scope(request.user), now=now), request.GET)
     return render_page(request, "dashboard/home.html", context, fragment="desk")
+
+
+def _demo_job() -> Job | None:
+    return Job.objects.filter(kind=Job.Kind.DEMO, status__in=LIVE).first()
 
 
 def _first_steps() -> dict[str, Any]:
