@@ -78,23 +78,5 @@ if (draft) {
   draft.addEventListener("input", () => sessionStorage.setItem(key, draft.value));
   one("[data-give-up]")?.addEventListener("click", () => forget(draft.dataset.draft));
 }
-/* Likewise the fields of a whole form; a page that says that it is saved drops them. */
-const drafts = one("[data-drafts]");
-if (drafts) {
-  const key = `draft:${drafts.dataset.drafts}`;
-  const fields = all(":is(textarea, input[type='text'])[name]", drafts);
-  const kept = JSON.parse(sessionStorage.getItem(key) ?? "{}");
-  const changed = fields.filter(({ name, value }) => name in kept && kept[name] !== value);
-  for (const field of changed) field.value = kept[field.name];
-  if (changed.length) say(sentences.restored, "info");
-  drafts.addEventListener("input", () => sessionStorage.setItem(key, JSON.stringify(Object.fromEntries(fields.map(({ name, value }) => [name, value])))));
-  drafts.addEventListener("submit", () => sessionStorage.setItem("draft-sent", drafts.dataset.drafts));
-  one("[data-give-up]", drafts)?.addEventListener("click", () => forget(drafts.dataset.drafts));
-}
-const sent = sessionStorage.getItem("draft-sent");
-if (sent && one("#messages > [data-level='success']")) {
-  forget(sent);
-  sessionStorage.removeItem("draft-sent");
-}
 const written = one("[data-written]");
 if (written && new URLSearchParams(location.search).has("saved")) forget(written.dataset.written);
