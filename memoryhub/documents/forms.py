@@ -28,7 +28,9 @@ class EditForm(forms.Form):
 class FactForm(forms.Form):
     """A fact: its text, category and section."""
 
-    text = forms.CharField(max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("Fact"))
+    text = forms.CharField(
+        max_length=2_000, widget=forms.Textarea(attrs={"rows": 3, "autofocus": True}), label=_("Fact")
+    )
     category = forms.RegexField(
         r"^[\w-]{0,64}$", required=False, label=_("Category"), help_text=_("One word, such as user_preference.")
     )
