@@ -289,7 +289,7 @@ def test_open_page_is_notified_of_changes(session, viewer_client):
 def test_activity_lists_runs_and_can_hide_appends(session, viewer_client):
     compress(session)
 
-    assert "folded" in text_of(viewer_client.get(url("activity"), headers={"HX-Request": "true"}))
+    assert "summarised" in text_of(viewer_client.get(url("activity"), headers={"HX-Request": "true"}))
     assert "entry.added" not in text_of(viewer_client.get(url("activity"), {"kind": "changes"}))
 
 

@@ -250,9 +250,12 @@ def test_sessions_of_other_workspaces_do_not_crowd_out_those_of_the_own(two, mon
         assert len(latest("session:cli:main", workspace, kinds=["entry"])) == 3
 
 
-@pytest.mark.parametrize(("pks", "only"), [(None, None), ((), None), ((4,), 4), ((4, 5), None)])
-def test_a_scope_of_exactly_one_workspace_has_it_as_only(pks, only):
-    assert Scope(pks).only == only
+@pytest.mark.parametrize(
+    ("pks", "own", "home"),
+    [(None, None, None), ((), None, None), ((4,), None, 4), ((4, 5), None, None), ((4, 5), 4, 4)],
+)
+def test_the_home_of_a_scope_is_the_agents_own_workspace_or_the_only_one(pks, own, home):
+    assert Scope(pks, own=own).home == home
 
 
 def test_agents_find_no_held_rows(workspace):
