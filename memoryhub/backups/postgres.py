@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from memoryhub.lib.process_locks import APPLICATION as LOCK_APPLICATION
 
 EMPTY = Content(0, hashlib.sha256().hexdigest())
 LOCK_SECONDS = 60  # that a dump waits for a locked table
+CLOSING_SECONDS = 2.0  # in which connections that were just closed disappear
 _OWN_OBJECTS = re.compile(r"\w+_no_(update|delete|truncate)(\(\))?$|^memoryhub_\w+\(.*\)$")
 _SESSION = """
     SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
@@ -139,17 +141,27 @@ def has_tables(database: BaseDatabaseWrapper) -> bool:
 
 
 def require_exclusive_access(database: BaseDatabaseWrapper) -> None:
-    """Check that nobody else is connected to the database. Raises Busy."""
+    """Check that nobody else is connected to the database. Raises Busy.
+
+    PostgreSQL still lists a connection for a moment after it was closed, so others get two seconds to disappear.
+    """
+    deadline = time.monotonic() + CLOSING_SECONDS
+    while (others := _count_others(database)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if others:
+        connections = f"{others} other connection{'s use' if others > 1 else ' uses'} this database"
+        raise Busy(f"{connections}. Stop the hub, its workers and other clients, then restore.", code="hub_runs")
+
+
+def _count_others(database: BaseDatabaseWrapper) -> int:
     with database.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # within a transaction, the list is read once otherwise
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
             "AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND application_name <> %s",
             [LOCK_APPLICATION],
         )
-        others = cursor.fetchone()[0]
-    if others:
-        connections = f"{others} other connection{'s use' if others > 1 else ' uses'} this database"
-        raise Busy(f"{connections}. Stop the hub, its workers and other clients, then restore.", code="hub_runs")
+        return int(cursor.fetchone()[0])
 
 
 def replace_database(database: BaseDatabaseWrapper, dump: Path, aside: str) -> bool:

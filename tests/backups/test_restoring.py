@@ -158,6 +158,21 @@ def test_a_database_with_other_connections_is_not_replaced(source, elsewhere, se
     assert contents(elsewhere) == before
 
 
+@pytest.mark.skipif(not ON_POSTGRES, reason="an SQLite connection is gone once it is closed")
+def test_a_restore_waits_for_a_connection_that_is_being_closed(source, elsewhere, settings):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    used = elsewhere.copy()
+    used.inc_thread_sharing()
+    used.ensure_connection()
+    closing_soon = threading.Timer(0.2, used.close)
+
+    closing_soon.start()
+    restore(source, elsewhere, replace=True)
+    closing_soon.join()
+
+    assert postgres.has_tables(elsewhere)
+
+
 def test_a_restore_and_a_hub_exclude_each_other(source, elsewhere, settings, monkeypatch):
     settings.MEMORYHUB_BACKUP_KEY = KEY
 
