@@ -99,7 +99,8 @@ def searching(workspace: Workspace, names: dict[int, str], kinds: Sequence[str])
 
 def recalling(workspace: Workspace) -> Ranker:
     return lambda text: [
-        one.observation.uid for one in recall(workspace, text, now=NOW, limit=FIRST).found["finding"]
+        one.observation.uid
+        for one in recall(Scope((workspace.pk,), for_agent=True), text, now=NOW, limit=FIRST).found["finding"]
     ]
 
 

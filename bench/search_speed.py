@@ -40,7 +40,7 @@ from search_stages import Stages, captured_ranks  # noqa: E402
 from memoryhub.lib.search import matching  # noqa: E402
 from memoryhub.lib.search.query import Query, parse  # noqa: E402
 from memoryhub.lib.search.scoring import rank  # noqa: E402
-from memoryhub.search.filters import Scope, fit  # noqa: E402
+from memoryhub.search.filters import Scope, filter_kind  # noqa: E402
 from memoryhub.search.grip_scoring import search_lines, tokens_of  # noqa: E402
 from memoryhub.search.kinds import ENTRY  # noqa: E402
 from memoryhub.search.listing import newest  # noqa: E402
@@ -130,7 +130,7 @@ def measure_searches(asked: Sequence[WorkspaceQuery]) -> dict[str, Any]:
 def time_question(workspace: int | None, query: Query) -> dict[str, float]:
     """Return the time of each way to search: the best of three, after one to warm up."""
     scope = scope_of(workspace)
-    fitting = fit(ENTRY, scope, query)
+    fitting = filter_kind(ENTRY, scope, query)
     if fitting is None:
         raise SystemExit(f"{query.text!r} asks for no entries")
     index_query, total = fitting.index_query, fitting.count_rows()
