@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,14 @@ def test_every_setting_is_documented():
     headings = set(re.findall(r"^## (\w+)$", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
 
     assert names == headings
+
+
+def test_no_archive_or_database_is_in_the_repository():
+    """Backups and databases hold people's data, and a test or a command run by hand can leave them in this folder."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    names = listed.stdout.splitlines()
+    assert [name for name in names if re.search(r"\.(tar|tgz|tar\.gz|zip|enc|sqlite3.*|dump)$", name)] == []
 
 
 def test_only_the_settings_read_the_environment():
