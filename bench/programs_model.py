@@ -147,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(message | {"content": [block], "stop_reason": stop})
             return
         empty = block | ({"input": {}} if call else {"text": ""})
-        events = [
+        events: list[dict[str, Any]] = [
             {"type": "message_start", "message": message | {"content": [], "stop_reason": None}},
             {"type": "content_block_start", "index": 0, "content_block": empty},
             {"type": "content_block_delta", "index": 0, "delta": delta},
@@ -169,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
         response = {"id": f"resp_{number:06d}", "object": "response", "status": "in_progress", "output": []}
         details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
         usage = USAGE | {"total_tokens": 120} | details
-        events = [
+        events: list[dict[str, Any]] = [
             {"type": "response.created", "response": response},
             {"type": "response.output_item.added", "output_index": 0, "item": item},
             {"type": "response.output_item.done", "output_index": 0, "item": item},

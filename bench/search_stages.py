@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest.mock import patch
 
+from memoryhub.lib.search import scoring
 from memoryhub.search import ranking
 
 PARTS = {
@@ -65,7 +66,7 @@ class Stages(AbstractContextManager["Stages"]):
 def captured_ranks(search: Callable[[], object]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Return the arguments with which a search called ``rank``, including the loaded neighbours."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    rank = ranking.rank
+    rank = scoring.rank
 
     def noted(*args: Any, load: Callable[[Any], Any] | None = None, **kwargs: Any) -> Any:
         loaded: list[Any] = []
