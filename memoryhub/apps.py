@@ -11,9 +11,8 @@ class MemoryHubConfig(AppConfig):
     verbose_name = "MemoryHub"
 
     def ready(self) -> None:
-        """Register job handlers and system checks, and make new files readable only by their owner."""
+        """Register system checks, and make new files readable only by their owner."""
         os.umask(0o077)
-        import_module("memoryhub.job_handlers")
         import_module("memoryhub.system_checks")
 
 

@@ -20,7 +20,7 @@ from memoryhub.backups import folder
 from memoryhub.demo.building import build_demo
 from memoryhub.forgetting.hub_erasure import erase_person
 from memoryhub.jobs.downloads import create_file
-from memoryhub.jobs.kinds import ALL, KINDS, Clock, JobKind
+from memoryhub.jobs.kinds import ALL, Clock, JobKind
 from memoryhub.jobs.progress import Postponed, Progress, TryAgain
 from memoryhub.lib.errors import Gone
 from memoryhub.models import Job
@@ -128,7 +128,7 @@ def _workspace(job: Job) -> Workspace:
     return job.workspace
 
 
-KINDS |= {
+KINDS = {
     Job.Kind.EXPORT: JobKind(_export, lane="long", label=gettext_noop("Export"), audited=ALL),
     Job.Kind.COMPRESSION: JobKind(_compress, lane="long", label=gettext_noop("Bulk compression"), audited=ALL),
     Job.Kind.REBUILD: JobKind(_rebuild, lane="long", label=gettext_noop("Search rebuild"), audited=ALL),

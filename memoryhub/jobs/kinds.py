@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
 
 from memoryhub.jobs.progress import Progress
 from memoryhub.models import Job
@@ -13,7 +15,6 @@ from memoryhub.models import Job
 Clock = Callable[[], datetime]
 Handler = Callable[[Job, Progress, Clock], dict[str, Any]]  # returns the job's result
 ALL = frozenset(("requested", "cancelled", "finished", "failed", "interrupted"))
-KINDS: dict[str, JobKind] = {}  # filled by memoryhub.job_handlers
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,19 @@ class JobKind:
     is_listed: bool = True
 
 
+@cache
+def kinds() -> dict[str, JobKind]:
+    """Return the job kinds by name. They are loaded on first use, because their handlers import most of the hub."""
+    return cast("dict[str, JobKind]", import_module("memoryhub.job_handlers").KINDS)
+
+
 def lanes() -> dict[str, list[str]]:
     """Return the names of job kinds by lane."""
     found: dict[str, list[str]] = {}
-    for name, kind in KINDS.items():
+    for name, kind in kinds().items():
         found.setdefault(kind.lane, []).append(name)
     return found
 
 
 def listed_kinds() -> list[str]:
-    return [name for name, kind in KINDS.items() if kind.is_listed]
+    return [name for name, kind in kinds().items() if kind.is_listed]

@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.jobs.kinds import KINDS
+from memoryhub.jobs.kinds import kinds
 from memoryhub.jobs.listing import WorkItem
 from memoryhub.templatetags.memoryhub import filesize
 
@@ -65,7 +65,7 @@ def work_row(item: WorkItem, *, may_decide: bool) -> WorkRow:
     """Return the labels and URLs of a job or run. ``may_decide``: whether the user may cancel and download."""
     may_cancel = may_decide and item.is_live and not item.is_cancelling
     is_job = item.table != "run"
-    can_cancel = may_cancel and (not is_job or item.status == "queued" or KINDS[item.kind].is_cancellable(item.row))
+    can_cancel = may_cancel and (not is_job or item.status == "queued" or kinds()[item.kind].is_cancellable(item.row))
     return WorkRow(
         item,
         title=_title(item),
@@ -88,7 +88,7 @@ def _state(item: WorkItem) -> str:
 
 
 def _title(item: WorkItem) -> str:
-    label = item.row.get_kind_display() if item.table == "run" else gettext(KINDS[item.kind].label)
+    label = item.row.get_kind_display() if item.table == "run" else gettext(kinds()[item.kind].label)
     return f"{label} {item.number}"
 
 

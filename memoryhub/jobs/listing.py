@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
-from memoryhub.jobs.kinds import KINDS, listed_kinds
+from memoryhub.jobs.kinds import kinds, listed_kinds
 from memoryhub.jobs.queue import number_of
 from memoryhub.models import Job, Process
 from memoryhub.processes import expired, live_processes
@@ -140,7 +140,7 @@ def _job_item(job: Job, now: datetime, workers: list[Process], gone: Collection[
         unit=UNITS.get(job.kind, ""),
         stage=job.stage,
         seconds_left=_seconds_left(job, now) if is_running and not is_interrupted else None,
-        is_cancelling=job.cancel_asked_at is not None and is_running and KINDS[job.kind].is_cancellable(job),
+        is_cancelling=job.cancel_asked_at is not None and is_running and kinds()[job.kind].is_cancellable(job),
         is_interrupted=is_interrupted,
         is_stranded=is_waiting and not may_run and now - job.created_at > STRANDED_AFTER,
     )

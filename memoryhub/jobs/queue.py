@@ -19,7 +19,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils.translation import gettext
 
 from memoryhub.jobs.downloads import remove_file
-from memoryhub.jobs.kinds import KINDS, Clock
+from memoryhub.jobs.kinds import Clock, kinds
 from memoryhub.jobs.progress import (
     JobCancelled,
     JobLost,
@@ -105,7 +105,7 @@ def cancel_job(job: Job, *, by: By) -> Job:
 
 
 def _is_cancellable(job: Job) -> bool:
-    return KINDS[job.kind].is_cancellable(job)
+    return kinds()[job.kind].is_cancellable(job)
 
 
 def _cancel_current_run(job: Job, by: By) -> None:
@@ -170,7 +170,7 @@ def _claim(rows: QuerySet[Job], now: datetime) -> Job | None:
 def _execute(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> None:
     try:
         with _holding(job, clock, is_stopping) as progress:
-            progress.result = KINDS[job.kind].carry_out(job, progress, clock)
+            progress.result = kinds()[job.kind].carry_out(job, progress, clock)
     except DatabaseError as error:
         logger.warning("the database failed during job %s, which is resumed later: %s", job.pk, error)
     except Exception:  # noqa: BLE001, S110  recorded in the job; it must not end the worker
@@ -232,12 +232,12 @@ def _outcome(job: Job, error: BaseException, now: datetime) -> dict[str, Any]:
         return {"status": Job.Status.CANCELLED}
     if isinstance(error, TryAgain):
         values = {"attempt_count": job.attempt_count + 1, "error": error.message, "error_code": error.code}
-        pauses = KINDS[job.kind].pauses
+        pauses = kinds()[job.kind].pauses
         if job.attempt_count < len(pauses):
             return values | {"status": Job.Status.QUEUED, "not_before": now + pauses[job.attempt_count]}
         return values | {"status": Job.Status.FAILED}
     if isinstance(error, MemoryHubError):
-        logger.warning("%s %s failed: %s", KINDS[job.kind].label, number_of(job), error.message)
+        logger.warning("%s %s failed: %s", kinds()[job.kind].label, number_of(job), error.message)
         return {"status": Job.Status.FAILED, "error_code": error.code, "error": error.message}
     logger.error("job %s failed unexpectedly", job.pk, exc_info=error)
     words = f"Unexpected error: {type(error).__name__}. See the hub's log."
@@ -247,7 +247,7 @@ def _outcome(job: Job, error: BaseException, now: datetime) -> dict[str, Any]:
 def _end(job: Job, values: dict[str, Any], now: datetime) -> None:
     """End a job, or queue it again. A job cancelled after its last step leaves no file."""
     rows = held_job(job)
-    every = KINDS[job.kind].every
+    every = kinds()[job.kind].every
     if values["status"] == Job.Status.QUEUED:
         _update(rows, **values, lease_owner="", stage="")
     elif every is not None and values["status"] != Job.Status.CANCELLED:
@@ -283,7 +283,7 @@ def _finish(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime
     if not rows.update(**values, finished_at=now, stage="", lease_owner=""):
         return False
     job.refresh_from_db()
-    KINDS[job.kind].on_end(job, now)
+    kinds()[job.kind].on_end(job, now)
     return True
 
 
@@ -314,7 +314,7 @@ def _resume(job: Job, now: datetime) -> bool:
     rows = held_job(job)
     if job.cancel_asked_at:
         is_ours = _finish(rows, job, {"status": Job.Status.CANCELLED}, now)
-    elif job.options.get(ONCE) or times > KINDS[job.kind].max_takeovers:
+    elif job.options.get(ONCE) or times > kinds()[job.kind].max_takeovers:
         words = f"The worker ended {times} times while running this job. See the hub's log."
         failed = {"status": Job.Status.FAILED, "error": words, "error_code": "interrupted"}
         is_ours = _finish(rows, job, failed, now)
@@ -331,7 +331,7 @@ def forget_old_jobs(now: datetime) -> None:
     """Delete the rows of jobs that ended long ago. Audit records are kept."""
     over = Job.objects.exclude(status__in=LIVE)
     over.filter(finished_at__lt=now - KEPT).delete()
-    unlisted = [name for name, kind in KINDS.items() if not kind.is_listed]
+    unlisted = [name for name, kind in kinds().items() if not kind.is_listed]
     over.filter(kind__in=unlisted, status=Job.Status.DONE, finished_at__lt=now - KEPT_UNLISTED).delete()
 
 
@@ -341,7 +341,7 @@ def number_of(job: Job) -> int:
 
 
 def _audit(job: Job, by: By, verb: str, words: str, **detail: Any) -> None:
-    kind, number = KINDS[job.kind], number_of(job)
+    kind, number = kinds()[job.kind], number_of(job)
     if verb in kind.audited:
         detail = {"kind": job.kind, **detail}
         text = f"{kind.label} {number} {words}"

@@ -18,9 +18,9 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from memoryhub.job_handlers import KINDS
 from memoryhub.jobs import progress
 from memoryhub.jobs.downloads import discard_downloads, find_file, remove_old_downloads
-from memoryhub.jobs.kinds import KINDS
 from memoryhub.jobs.listing import job_item, live_count
 from memoryhub.jobs.queue import cancel_job, do_next_job, execute_job, request_job, resume_jobs
 from memoryhub.lib.search.index_maintenance import index_problems

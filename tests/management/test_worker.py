@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
 from memoryhub import sweeps, worker
-from memoryhub.jobs.kinds import KINDS
+from memoryhub.job_handlers import KINDS
 from memoryhub.jobs.queue import request_job
 from memoryhub.models import Job
 from memoryhub.processes import this_process
