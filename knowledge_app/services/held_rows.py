@@ -7,6 +7,8 @@ files are checked by ``hold_imported``.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
@@ -61,6 +63,12 @@ def text_findings(texts: Iterable[tuple[str, str]]) -> list[Finding]:
 
 def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else [text for text in value if isinstance(text, str)]
+
+
+def text_hash(row: Model) -> str:
+    """Return a hash of the checked texts of a row."""
+    texts = json.dumps([getattr(row, name) for name in TEXTS[type(row)]])
+    return hashlib.sha256(texts.encode()).hexdigest()
 
 
 def hold_flagged(rows: Iterable[Any], by: By) -> None:

@@ -23,6 +23,7 @@ from knowledge_app.services.rows.knowledge import clean_content, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.hygiene.clusters import concerns_of_cluster
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, LimitExceeded, NotFound, Refused
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
@@ -36,6 +37,8 @@ MAX_MARKED = 10_000  # where only concerns change
 REASON = "hygiene"
 
 
+@db_retry.retried
+@transaction.atomic
 def dismiss(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Dismiss open concerns; scans don't raise them again. Raises Invalid, LimitExceeded."""
     concerns = _chosen(workspace, pks, limit=MAX_MARKED)
@@ -44,15 +47,19 @@ def dismiss(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
 
 def dismiss_cluster(workspace: Workspace, concern: Concern, *, by: By) -> Run:
     """Dismiss all concerns of a cluster of duplicates. Raises Invalid, LimitExceeded."""
-    return dismiss(workspace, [one.pk for one in concerns_of_cluster(concern)], by=by)
+    return dismiss(workspace, [one.pk for one in concerns_of_cluster(concern)] or [concern.pk], by=by)
 
 
+@db_retry.retried
+@transaction.atomic
 def reopen(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Reopen dismissed concerns. Raises Invalid, LimitExceeded."""
     concerns = _chosen(workspace, pks, status=Status.DISMISSED, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.OPEN, {"words": f"{_count(concerns)} opened again"}, by)
 
 
+@db_retry.retried
+@transaction.atomic
 def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Withdraw the rows of concerns and settle every concern about those rows.
 
@@ -70,6 +77,8 @@ def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     return _resolve(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, by)
 
 
+@db_retry.retried
+@transaction.atomic
 def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> Run:
     """Keep one row of each pair (the first, or ``other``) and withdraw the other, merging it where possible.
 
@@ -89,27 +98,29 @@ def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> 
     return _resolve(workspace, _about(workspace, pairs), along | {"words": f"{_rows(pairs)} withdrawn"}, by)
 
 
+@transaction.atomic
 def keep_in_cluster(workspace: Workspace, pks: Collection[int], *, stays: Place, by: By) -> Run:
     """Keep one row of the cluster of these concerns and withdraw the others. Raises as ``keep_one``."""
     return keep_one(workspace, _chosen(workspace, pks)[0], stays=stays, text="", by=by)
 
 
+@db_retry.retried
+@transaction.atomic
 def keep_one(workspace: Workspace, concern: Concern, *, stays: Place, text: str, by: By) -> Run:
     """Keep one row of a cluster of duplicates with this text ("" for its own) and withdraw the others.
 
     Raises Invalid, LimitExceeded, KnowledgeExists, NotFound.
     """
-    concerns = _chosen(workspace, [one.pk for one in concerns_of_cluster(concern)])
+    concerns = _chosen(workspace, [one.pk for one in concerns_of_cluster(concern)] or [concern.pk])
     places = {(one.table, one.object_id) for one in concerns}
     places |= {(one.other_table, one.other_id) for one in concerns if one.other_id is not None}
     if stays not in places:
         raise Invalid(gettext("Choose the row to keep."), code="nothing_chosen")
     pairs = dict.fromkeys(sorted(places - {stays}), (stays, True))
-    with transaction.atomic():
-        along = _withdraw_pairs(workspace, pairs, by)
-        for name, values in (_reword(workspace, stays, text, by) if text.strip() else {}).items():
-            along[name] = [*along.get(name, []), *values]
-        return _resolve(workspace, _about(workspace, pairs), along | {"words": f"{_rows(pairs)} withdrawn"}, by)
+    along = _withdraw_pairs(workspace, pairs, by)
+    for name, values in (_reword(workspace, stays, text, by) if text.strip() else {}).items():
+        along[name] = [*along.get(name, []), *values]
+    return _resolve(workspace, _about(workspace, pairs), along | {"words": f"{_rows(pairs)} withdrawn"}, by)
 
 
 def _reword(workspace: Workspace, place: Place, text: str, by: By) -> dict[str, list[Any]]:
@@ -149,11 +160,15 @@ def _withdraw_pairs(workspace: Workspace, pairs: dict[Place, tuple[Place, bool]]
     return along
 
 
+@db_retry.retried
+@transaction.atomic
 def verify(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Mark the rows of stale concerns as verified. Raises Invalid, LimitExceeded."""
     return _refresh(workspace, pks, "verify", {}, "marked as verified", by)
 
 
+@db_retry.retried
+@transaction.atomic
 def review(workspace: Workspace, pks: Collection[int], *, day: date | None, by: By) -> Run:
     """Set a new review date for the rows of stale concerns.
 
@@ -249,8 +264,12 @@ def _chosen(
     if len(pks) > most:
         words = gettext("Select at most %(most)s findings at a time (selected: %(count)s).")
         raise LimitExceeded(words % {"most": f"{most:,}", "count": f"{len(pks):,}"}, code="too_many")
+    Workspace.objects.select_for_update().get(pk=workspace.pk)  # so that a concern is decided once
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
+        if pks and status == Status.OPEN:
+            words = gettext("None of the selected findings is open any more.")
+            raise Invalid(words, code="nothing_chosen")
         if status == Status.DISMISSED:
             raise Invalid(gettext("Select at least one dismissed finding."), code="nothing_chosen")
         raise Invalid(gettext("Select at least one open finding."), code="nothing_chosen")

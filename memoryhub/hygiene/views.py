@@ -162,7 +162,8 @@ def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: 
     try:
         shown = one_per_cluster(_matching(workspace, request))
         chosen = selected_keys(request, shown) if only is None else [only]
-        run = action(workspace, whole_clusters(workspace, chosen), by=by_person(request), **values)
+        pks = whole_clusters(workspace, chosen) or chosen
+        run = action(workspace, pks, by=by_person(request), **values)
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:

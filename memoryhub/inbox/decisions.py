@@ -14,12 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from knowledge_app.models import Concern, HeldRow, MemoryDocument
-from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
+from knowledge_app.services.rows.held_row_decisions import approve_row, check_seen, remove_row
 from memoryhub.hygiene import resolution
 from memoryhub.hygiene.rows import ENTRIES
 from memoryhub.inbox.dismissals import MAX_CHOSEN, set_dismissed
 from memoryhub.inbox.failures import unfixed_imports
 from memoryhub.inbox.scope import role_scope
+from memoryhub.inbox.seen import seen_hash
 from memoryhub.jobs.queue import retry_job
 from memoryhub.models import Job
 from memoryhub.permissions import by_person
@@ -73,10 +74,15 @@ def buttons(table: str, row: Any) -> list[Button]:
 
 
 def decide(request: HttpRequest, table: str, row: Any, action: str) -> Outcome:
-    """Carry out a decision. Raises Http404 for an unknown one, and the errors of its service."""
+    """Carry out a decision. Raises Http404 for an unknown one, and the errors of its service.
+
+    Raises Conflict if the form's ``seen`` isn't the hash of the texts that are stored now.
+    """
     found = DECISIONS.get((table, action))
     if found is None:
         raise Http404
+    if seen := request.POST.get("seen", ""):
+        check_seen(seen, seen_hash(table, row))
     return found(request, row, action)
 
 
@@ -86,7 +92,7 @@ def _change(request: HttpRequest, change: Any, _action: str) -> Outcome:
 
 def _held_row(request: HttpRequest, held: HeldRow, action: str) -> Outcome:
     if action == "accept":
-        approval = approve_row(held, by=by_person(request))
+        approval = approve_row(held, seen=request.POST.get("seen", ""), by=by_person(request))
         return Outcome(_("Accepted. Agents can use it now."), undo_approval_url(approval))
     run = remove_row(held, by=by_person(request))
     return Outcome(_("Rejected."), _undo(run) if run else "")

@@ -16,6 +16,7 @@ from memoryhub.hygiene.sides import concern_sides
 from memoryhub.inbox import sources
 from memoryhub.inbox.decisions import buttons, noted_imports
 from memoryhub.inbox.items import InboxItem
+from memoryhub.inbox.seen import seen_hash
 from memoryhub.lib.document_size import shown_part
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.text.diff import diff_lines
@@ -66,6 +67,7 @@ def detail_context(request: HttpRequest, item: InboxItem, *, workspaces: Any) ->
     return context | {
         "template": f"inbox/detail_{TEMPLATES.get(table, 'problem')}.html",
         "row": row,
+        "seen": seen_hash(table, row),
         "buttons": shown,
     }
 

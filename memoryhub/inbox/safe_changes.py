@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.change_review import findings_of
 from memoryhub.inbox.sources import IS_CONFLICT, held_changes
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.runs.flagged_parts import parts_with_warnings
 from memoryhub.runs.review import approve
 from sessions_app.models import Workspace
@@ -57,13 +58,22 @@ def accept_safe_changes(
     """Accept those of the chosen changes that are still safe; return them, and why others weren't accepted."""
     accepted: list[HeldChange] = []
     reasons: list[str] = []
-    for change in find_safe_changes(workspace).safe:
-        if change.pk not in pks:
-            continue
+    safe = {change.pk: change for change in find_safe_changes(workspace).safe}
+    chosen = HeldChange.objects.select_related("document").filter(workspace=workspace, pk__in=pks)
+    for change in chosen.order_by("pk"):
         try:
-            approve(change, by=by, user=user)
+            approve(_still_safe(change, safe), by=by, user=user)
         except MemoryHubError as error:
             reasons.append(f"{change.document.name}: {error.message}")
         else:
             accepted.append(change)
     return accepted, reasons
+
+
+def _still_safe(change: HeldChange, safe: Mapping[int, HeldChange]) -> HeldChange:
+    """Return a chosen change with its related rows. Raises Conflict if it isn't among the safe ones any more."""
+    if change.pk in safe:
+        return safe[change.pk]
+    if change.status != HeldChange.Status.PENDING:
+        raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
+    raise Conflict(gettext("This change has a finding or is a conflict by now."), code="cannot_decide")

@@ -45,7 +45,7 @@ def test_a_concern_of_another_workspace_is_not_found(workspace, editor):
     row.refresh_from_db()
     assert row.withdrawn_at is None
     for response in (foreign, missing):
-        assert "Select at least one open finding." in response.content.decode()
+        assert "None of the selected findings is open any more." in response.content.decode()
 
 
 def test_a_row_s_dismiss_button_ignores_the_selection(workspace, editor, url):

@@ -7,7 +7,7 @@ from django.db.models import Model
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldRow, HistoryEntry
-from knowledge_app.services.held_rows import LINKS, row_name
+from knowledge_app.services.held_rows import LINKS, row_name, text_hash
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
@@ -16,16 +16,19 @@ from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By, record
 
 REASON = "flagged by the content check"
+HELD_ONLY = {"reason": REASON, "held_only": True}
 
 
 @db_retry.retried
 @transaction.atomic
-def approve_row(held: HeldRow, *, by: By) -> AuditRecord:
-    """Release a held row, so that agents get it. Raises Conflict if it was decided meanwhile.
+def approve_row(held: HeldRow, *, seen: str = "", by: By) -> AuditRecord:
+    """Release a held row, so that agents get it.
 
-    The audit record that it returns is what ``undo_approval`` needs.
+    ``seen``: the ``text_hash`` of the text that the person approves, "" if unknown. The audit record that it returns
+    is what ``undo_approval`` needs. Raises Conflict if the row was decided, or its text changed meanwhile.
     """
     row = _locked(held).row
+    check_seen(seen, text_hash(row))
     HeldRow.objects.filter(pk=held.pk).delete()
     detail = {"findings": held.findings, "author_kind": held.author_kind, "author_name": held.author_name}
     text = f"{row_name(row)} approved"
@@ -71,8 +74,12 @@ def remove_row(held: HeldRow, *, by: By) -> Run | None:
 @db_retry.retried
 @transaction.atomic
 def remove_rows(workspace: Workspace, *, up_to: int, by: By) -> int:
-    """Withdraw the held rows with keys up to ``up_to``; return their number. Edits of over 500 rows are queued."""
+    """Withdraw the held rows with keys up to ``up_to``; return their number.
+
+    Edits of over 500 rows are queued. They spare the rows that somebody approves in the meantime.
+    """
     held = HeldRow.objects.filter(workspace=workspace, pk__lte=up_to).waiting()
+    list(HeldRow.objects.select_for_update().filter(pk__in=held.values("pk")).order_by("pk").values_list("pk"))
     count = 0
     for model, link in LINKS.items():
         pks = list(held.exclude(**{link: None}).values_list(link, flat=True))
@@ -84,8 +91,14 @@ def remove_rows(workspace: Workspace, *, up_to: int, by: By) -> int:
             text = f"{len(pks):,} flagged history entries withdrawn"
             record(by, "history.withdrawn", "workspace", workspace.pk, text, workspace=workspace)
         elif pks:
-            edit_rows(workspace, _table_of(model), "withdraw", pks, values={"reason": REASON}, by=by)
+            edit_rows(workspace, _table_of(model), "withdraw", pks, values=HELD_ONLY, by=by)
     return count
+
+
+def check_seen(seen: str, current: str) -> None:
+    """Raise Conflict if what a person has seen isn't what is stored now. Both are hashes; "" is unknown."""
+    if seen and seen != current:
+        raise Conflict(gettext("This has changed since you opened it. Review it again."), code="row_changed")
 
 
 def _table_of(model: type[Model]) -> str:

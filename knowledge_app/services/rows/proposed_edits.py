@@ -77,11 +77,12 @@ def propose_edit(
 
 def approve_edit(run: Run, *, by: By) -> Run:
     """Carry out a proposed edit as the person's own. Raises RunNotFitting, and Conflict if the row changed since."""
-    if run.kind != Run.Kind.EDIT or run.status != Run.Status.HELD:
-        raise RunNotFitting(gettext("Run %(number)s isn't waiting for a decision.") % {"number": run.pk})
     model = TABLES[run.options["table"]].model
     base = run.proposal.get("base", {})
     with transaction.atomic():
+        waiting = Run.objects.select_for_update().filter(pk=run.pk, kind=Run.Kind.EDIT, status=Run.Status.HELD)
+        if waiting.first() is None:
+            raise RunNotFitting(gettext("Run %(number)s isn't waiting for a decision.") % {"number": run.pk})
         row = model._default_manager.select_for_update().filter(pk=run.options["units"][0][0]).first()
         if row is None or _base(row, list(base)) != base:
             raise Conflict(gettext("The row has changed since this was proposed. Reject it."), code="plan_stale")

@@ -38,7 +38,10 @@ def _recategorise(row: Any, values: Values, now: datetime) -> Values:
 
 
 def _withdraw(row: Any, values: Values, now: datetime) -> Values:
-    return {} if row.withdrawn_at else {"withdrawn_at": now, "withdrawn_reason": values.get("reason", "")}
+    """Withdraw a row; with ``held_only``, leave out those that aren't held any more."""
+    if row.withdrawn_at or (values.get("held_only") and not hasattr(row, "hold")):
+        return {}
+    return {"withdrawn_at": now, "withdrawn_reason": values.get("reason", "")}
 
 
 def _return(_row: Any, _values: Values, _now: datetime) -> Values:

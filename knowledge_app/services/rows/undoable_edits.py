@@ -179,7 +179,10 @@ def _change_batch(run: Run, units: list[list[int]], seen: int, total: int, now: 
     hold_lease(run)
     table = TABLES[run.options["table"]]
     pks = [pk for unit in units for pk in unit]
-    found = table.model._default_manager.select_for_update().filter(workspace=run.workspace_id, pk__in=pks)
+    found: Any = table.model._default_manager.select_for_update(of=("self",))
+    found = found.filter(workspace=run.workspace_id, pk__in=pks)
+    if run.options["values"].get("held_only"):
+        found = found.select_related("hold")
     rows = {row.pk: row for row in found}
     if has_steps(run.options):
         _run_steps(run, [rows[pk] for pk in pks if pk in rows], now)

@@ -23,9 +23,11 @@ def accept_safe(request: HttpRequest, slug: str) -> HttpResponse:
         accepted, reasons = accept_safe_changes(workspace, pks, by=by_person(request), user=request.user)  # type: ignore[arg-type]
         count = len(accepted)
         text = ngettext("%(count)s change accepted.", "%(count)s changes accepted.", count) % {"count": f"{count:,}"}
-        messages.success(request, text, extra_tags=undo_url(accepted))
-        for reason in dict.fromkeys(reasons[:SHOWN_REASONS]):
-            messages.warning(request, reason)
+        if accepted:
+            messages.success(request, text, extra_tags=undo_url(accepted))
+        if skipped := len(reasons):
+            text = ngettext("%(count)s skipped.", "%(count)s skipped.", skipped) % {"count": f"{skipped:,}"}
+            messages.warning(request, " ".join([text, *dict.fromkeys(reasons[:SHOWN_REASONS])]))
         return redirect("inbox", slug)
     context = {"workspace": workspace, "found": find_safe_changes(workspace), "actions": ACTIONS}
     return render_page(request, "inbox/accept_safe.html", context)

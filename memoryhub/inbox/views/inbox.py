@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldRow
@@ -19,7 +20,7 @@ from memoryhub.inbox.decisions import decide
 from memoryhub.inbox.details import detail_context, load_row
 from memoryhub.inbox.items import KINDS, InboxItem, load_items, needed_role
 from memoryhub.inbox.queue import QueueScope, count_by_kind, find_in_queue, queue_page
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import EDITOR, get_workspace, has_role, is_hub_operator, visible_workspaces
@@ -130,26 +131,36 @@ def decide_item(request: HttpRequest) -> HttpResponse:
     table, _, number = request.GET.get("item", "").rpartition("-")
     pk = parse_int(number)
     row = _load_for_decision(request, table, pk or 0)
+    back = request.POST.get("back", "")
     try:
+        if row is None:
+            raise Conflict(gettext("This has been decided already."), code="already_decided")
         outcome = decide(request, table, row, request.POST.get("action", ""))
     except MemoryHubError as error:
         messages.error(request, error.message)
+        if error.code == "row_changed":
+            back = f"{reverse('inbox', args=[row.workspace.slug])}?{urlencode({'item': f'{table}-{pk}'})}"
     else:
         messages.success(request, outcome.text, extra_tags=outcome.undo)
-    back = request.POST.get("back", "")
     is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return redirect(back if is_own else "hub-inbox")
 
 
 def _load_for_decision(request: HttpRequest, table: str, pk: int) -> Any:
-    """Return the row if the person may decide it. Raises Http404.
+    """Return the row if the person may decide it, None if it is gone. Raises Http404.
 
-    The notes of imports are one item over all workspaces; those of others are left out when they are dismissed.
+    A row that is gone, or in another workspace than the form says, is answered alike. The notes of imports are one
+    item over all workspaces; those of others are left out when they are dismissed.
     """
     try:
         row = load_row(table, pk)
     except KeyError:
         raise Http404 from None
+    if of := request.POST.get("of", ""):
+        shown_in = get_workspace(request, of, role=EDITOR)
+        row = row if row is not None and getattr(row, "workspace_id", shown_in.pk) == shown_in.pk else None
+        if row is None:
+            return None
     if row is None:
         raise Http404
     workspace = row if isinstance(row, Workspace) else getattr(row, "workspace", None)

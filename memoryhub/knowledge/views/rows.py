@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -13,11 +14,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from knowledge_app.services.held_rows import text_hash
 from knowledge_app.services.rows.restoring import restore_row
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.edit_responses import after_edit, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import changed_values
 from memoryhub.knowledge.kinds import EditableKind, Filters, Kind, Outcome
+from memoryhub.lib import db_retry
 from memoryhub.lib.bulk_selection import selected_keys
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
@@ -34,7 +37,7 @@ from memoryhub.permissions import (
     readable_text,
     record_reveal,
 )
-from sessions_app.models import Membership, Workspace
+from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.access_log import seen_rows
 
 SHOWN_STATES = 50
@@ -132,21 +135,14 @@ def show_row(request: HttpRequest, slug: str, pk: int, *, kind: EditableKind) ->
     row: Any = get_object_or_404(kind.model._default_manager.select_related("workspace"), workspace=workspace, pk=pk)
     current = {name: getattr(row, name) for name in kind.form.base_fields}
     form = kind.form(request.POST if is_change else None, initial=current)
-    changes = changed_values(form, current) if is_change and form.is_valid() else {}
     same_as = None
-    if is_change and form.is_valid():
-        by = by_person(request)
+    if is_change:
         try:
-            run = (
-                kind.save(row, changes, by)
-                if kind.save
-                else edit_rows(workspace, kind.table, "assign", [pk], values=changes, by=by)
-            )
+            if run := _save(request, kind, row, form):
+                return after_edit(request, run, slug, reverse(kind.row_url, args=[slug, pk]))
         except MemoryHubError as error:
             same_as = error.details.get("id")
             form.add_error("content" if same_as else None, error.message)
-        else:
-            return after_edit(request, run, slug, reverse(kind.row_url, args=[slug, pk]))
     log_page_access(request, workspace, f"{kind.access}.read", seen_rows(kind.table, [pk]))
     context = row_context(request, workspace, kind, row)
     if context["may_edit"] and not is_change and any(has_secrets(str(value)) for value in current.values()):
@@ -160,13 +156,29 @@ def show_row(request: HttpRequest, slug: str, pk: int, *, kind: EditableKind) ->
     return render_page(request, kind.row_template, context, status=422 if form.errors else 200)
 
 
+@db_retry.retried
+@transaction.atomic
+def _save(request: HttpRequest, kind: EditableKind, row: Any, form: forms.Form) -> Run | None:
+    """Save the changed fields of a form; None if it has errors, such as a field that someone changed meanwhile."""
+    locked = kind.model._default_manager.select_for_update().get(pk=row.pk)
+    changes = changed_values(form, {name: getattr(locked, name) for name in form.fields}) if form.is_valid() else {}
+    if not form.is_valid():
+        return None
+    by = by_person(request)
+    if kind.save:
+        return kind.save(row, changes, by)
+    return edit_rows(row.workspace, kind.table, "assign", [row.pk], values=changes, by=by)
+
+
 def row_context(request: HttpRequest, workspace: Workspace, kind: EditableKind, row: Any) -> dict[str, Any]:
     """Return the context of ``knowledge/row.html``."""
+    hold = getattr(row, "hold", None)
     return {
         "kind": kind,
         "workspace": workspace,
         "row": row,
-        "hold": getattr(row, "hold", None),
+        "hold": hold,
+        "hold_seen": text_hash(row) if hold else "",
         "states": list(row.history.order_by("-history_id")[:SHOWN_STATES]),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
@@ -183,7 +195,7 @@ def edit_row(request: HttpRequest, slug: str, pk: int, *, kind: EditableKind) ->
         if state is not None:
             known = parse_int(request.POST.get("known"))
             return restore_row(row, state, known=known, by=by_person(request)), ""
-        return kind.edit_row(request, row) if kind.edit_row else kind.edit(request, workspace, [pk])
+        return kind.edit(request, workspace, [pk])
 
     return answer_edit(request, slug, reverse(kind.row_url, args=[slug, pk]), edit)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -16,7 +16,7 @@ from knowledge_app.models import HeldRow, HistoryEntry, KeyValue
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row, remove_rows
 from memoryhub.edit_responses import add_edit_message
 from memoryhub.lib.content_check.reach import show_invisible
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
 from memoryhub.runs.part_decisions import undo_approval_url
@@ -58,9 +58,8 @@ def _text(held: HeldRow) -> str:
 @require_POST
 def approve_held_row(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Release a held row, so that agents get it."""
-    held = _find(request, slug, pk)
     try:
-        approval = approve_row(held, by=by_person(request))
+        approval = approve_row(_find(request, slug, pk), seen=request.POST.get("seen", ""), by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
@@ -71,9 +70,8 @@ def approve_held_row(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def remove_held_row(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Withdraw a held row."""
-    held = _find(request, slug, pk)
     try:
-        run = remove_row(held, by=by_person(request))
+        run = remove_row(_find(request, slug, pk), by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
@@ -95,6 +93,9 @@ def remove_held_rows(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _find(request: HttpRequest, slug: str, pk: int) -> HeldRow:
+    """Return a held row. Raises Http404 for the workspace, and Conflict for the row: approved ones aren't held."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    found: HeldRow = get_object_or_404(HeldRow.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    found = HeldRow.objects.select_related("workspace").filter(workspace=workspace, pk=pk).first()
+    if found is None:
+        raise Conflict(gettext("This has been decided already."), code="already_decided")
     return found
