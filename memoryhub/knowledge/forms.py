@@ -48,8 +48,10 @@ def changed_values(form: forms.Form, current: dict[str, Any]) -> dict[str, Any]:
         sent = bound.field.widget.value_from_datadict(form.data, form.files, bound.html_initial_name)
         seen = bound.field.to_python(sent)
         if bound.field.has_changed(bound.field.prepare_value(current[name]), seen) and current[name] != changed[name]:
-            words = gettext("Someone changed this meanwhile. Current value: %(value)s")
-            form.add_error(name, words % {"value": bound.field.prepare_value(current[name])})
+            shown = bound.field.prepare_value(current[name])
+            words = gettext("Someone changed this meanwhile. Save again to replace it. Current value: %(value)s")
+            form.add_error(name, words % {"value": shown})
+            form.data = {**dict(form.data.items()), bound.html_initial_name: shown}  # what the next save is based on
     return changed
 
 

@@ -69,8 +69,7 @@ class EditableKind(Kind):
     """A kind of rows that can also be added, shown and edited one by one.
 
     ``add``: stores the values of a valid form and returns a response. ``save``: stores a row's changed values; by
-    default they are assigned. ``edit_row``: an edit of one row, if it differs from ``edit``. ``row_context``: more
-    context for the row's template.
+    default they are assigned. ``row_context``: more context for the row's template.
     """
 
     new_title: Promise
@@ -82,5 +81,4 @@ class EditableKind(Kind):
     edit_row_url: str
     withdrawn_text: Promise
     save: Callable[[Any, dict[str, Any], By], Run] | None = None
-    edit_row: Callable[[HttpRequest, Any], Outcome] | None = None
     row_context: Callable[[Any], dict[str, Any]] = lambda _row: {}

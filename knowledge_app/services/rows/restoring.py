@@ -1,4 +1,4 @@
-"""Restore an earlier state of a row as an undoable edit."""
+"""Edits based on a state of a row that was shown: restore an earlier state, replace a value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services.rows.key_values import restore_value
+from knowledge_app.services.rows.key_values import change_value, restore_value
 from knowledge_app.services.rows.knowledge import restore_entry
 from knowledge_app.services.rows.undoable_edits import FROM_FILES, edit_rows
 from memoryhub.lib import db_retry
@@ -30,18 +30,30 @@ def restore_row(row: Curated, state: int, *, known: int | None = None, by: By) -
     Workspace.objects.select_for_update().get(
         pk=row.workspace_id
     )  # prevents the state from being forgotten meanwhile
-    rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
-    locked = rows.filter(pk=row.pk).first()
-    latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()
-    if locked is None or (known is not None and known != latest):
-        raise Conflict(
-            gettext("Someone has changed this in the meantime. Review the current version before you restore."),
-            code="row_changed",
-        )
+    words = gettext("Someone has changed this in the meantime. Review the current version before you restore.")
+    locked = _locked(row, known, words)
     old = row.history.filter(history_id=state).first()
     if old is None:
         raise NotFound(gettext("This earlier state is no longer stored."), code="no_such_state")
     return _restore(locked, old, by)
+
+
+@db_retry.retried
+@transaction.atomic
+def replace_value(row: KeyValue, value: str, *, known: int | None = None, by: By) -> Run:
+    """Change the value of a key. ``known``: as of ``restore_row``. Raises Conflict."""
+    words = gettext("Someone changed this meanwhile. Save again to replace it.")
+    return change_value(_locked(row, known, words), value, by=by)
+
+
+def _locked(row: Any, known: int | None, words: str) -> Any:
+    """Return a row, locked. Raises Conflict if its latest state isn't the known one, or it was deleted."""
+    rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
+    locked = rows.filter(pk=row.pk).first()
+    latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()
+    if locked is None or (known is not None and known != latest):
+        raise Conflict(words, code="row_changed")
+    return locked
 
 
 def _restore(row: Curated, old: Any, by: By) -> Run:

@@ -7,20 +7,23 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.exporting import key_values_file
-from memoryhub.edit_responses import EXPORT, RETURN, WITHDRAW, edit_chosen
+from knowledge_app.services.rows.restoring import replace_value
+from memoryhub.edit_responses import EXPORT, RETURN, WITHDRAW, after_edit, edit_chosen
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
-from memoryhub.knowledge.views.rows import row_context, send_rows
-from memoryhub.lib.errors import Invalid
+from memoryhub.knowledge.views.rows import edit_row, row_context, send_rows
+from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
@@ -41,16 +44,6 @@ def _matching(workspace: Workspace, filters: Filters) -> QuerySet[KeyValue]:
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Outcome:
     return edit_chosen(request, workspace, "key_values", pks, allowed=("withdraw", "return"))
-
-
-def _edit_row(request: HttpRequest, row: KeyValue) -> Outcome:
-    value = request.POST.get("value")
-    if value is None:
-        return _edit(request, row.workspace, [row.pk])
-    if row.is_secret and not value:
-        raise Invalid(_("Enter the new value. The current one is masked."), code="bad_key_value")
-    _key, checked = service.checked(row.key or "-", value.replace("\r\n", "\n"))
-    return service.change_value(row, checked, by=by_person(request)), ""
 
 
 def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> HttpResponse:
@@ -104,8 +97,30 @@ KEY_VALUES = EditableKind(
     row_template="knowledge/key_value.html",
     edit_row_url="knowledge:edit-key-value",
     withdrawn_text=gettext_lazy("Agents can't read it. It returns if an agent writes it again."),
-    edit_row=_edit_row,
 )
+
+
+@require_POST
+def edit_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Edit a row as ``edit_row`` does, or save its value. If that has changed since the page, show both values."""
+    if "value" not in request.POST:
+        return edit_row(request, slug, pk, kind=KEY_VALUES)
+    workspace = get_workspace(request, slug, role=EDITOR)
+    row = get_object_or_404(KeyValue.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    value, known = request.POST["value"], parse_int(request.POST.get("known"))
+    address = reverse("knowledge:key-value", args=[slug, pk])
+    try:
+        if row.is_secret and not value:
+            raise Invalid(_("Enter the new value. The current one is masked."), code="bad_key_value")
+        _key, checked = service.checked(row.key or "-", value.replace("\r\n", "\n"))
+        run = replace_value(row, checked, known=known, by=by_person(request))
+    except Conflict as error:
+        row.refresh_from_db()
+        return _page(request, workspace, row, is_revealed=False, conflict=error.message)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address)
 
 
 @require_GET
@@ -137,18 +152,23 @@ def reveal_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return _page(request, workspace, row, is_revealed=True)
 
 
-def _page(request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_revealed: bool) -> HttpResponse:
+def _page(
+    request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_revealed: bool, conflict: str = ""
+) -> HttpResponse:
     context = row_context(request, workspace, KEY_VALUES, row)
     is_secret = any(state.is_secret or looks_secret(row.key, state.value) for state in [row, *context["states"]])
     if is_revealed or not is_secret:
         log_page_access(request, workspace, "key_value.read", seen_rows("key_values", [row.pk]))
+    is_masked = is_secret and not is_revealed
     context |= {
         "tokens": count_tokens(row.value),
         "indented": _indented(row.value) if row.is_json else "",
-        "is_masked": is_secret and not is_revealed,
+        "is_masked": is_masked,
         "is_revealed": is_revealed,
+        "conflict": conflict,
+        "new_value": request.POST["value"] if conflict else "" if is_masked else row.value,
     }
-    return render_page(request, "knowledge/key_value.html", context)
+    return render_page(request, "knowledge/key_value.html", context, status=422 if conflict else 200)
 
 
 def _indented(text: str) -> str:
