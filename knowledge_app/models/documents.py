@@ -73,7 +73,8 @@ class MemoryRevision(models.Model):
 class Fact(models.Model):
     """A bullet of a document, tracked across revisions. Facts are derived from the document's text.
 
-    A fact exists from revision ``born`` until ``died``; after that it stays searchable.
+    A fact exists from revision ``born`` until ``died``; after that it stays searchable. ``corrected``: the revision
+    in which a person gave it its present words, if it had others before.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="facts")
@@ -89,6 +90,9 @@ class Fact(models.Model):
     born = models.ForeignKey(MemoryRevision, on_delete=models.CASCADE, related_name="facts_born")
     died = models.ForeignKey(
         MemoryRevision, null=True, blank=True, on_delete=models.CASCADE, related_name="facts_died"
+    )
+    corrected = models.ForeignKey(
+        MemoryRevision, null=True, blank=True, on_delete=models.SET_NULL, related_name="facts_corrected"
     )
 
     class Meta:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Fact, FactSource
@@ -31,7 +32,7 @@ Key = tuple[datetime, int, int]  # sort value, number of the kind, primary key
 
 @dataclass(frozen=True)
 class Item:
-    """One row of the list. ``author``: who or what added it. ``source``: a fact's best source."""
+    """One row of the list. ``author``: who or what added or corrected it. ``source``: a fact's best source."""
 
     kind: Kind
     row: Any
@@ -47,10 +48,14 @@ class Item:
     @property
     def origin(self) -> str:
         """Return the kind of a fact's origin (``origins.explanation.KINDS``), or ""."""
-        return kind_of(self.row.born.author_kind, self.source) if isinstance(self.row, Fact) else ""
+        if not isinstance(self.row, Fact):
+            return ""
+        return "person" if self.row.corrected else kind_of(self.row.born.author_kind, self.source)
 
     @property
     def origin_label(self) -> str:
+        if isinstance(self.row, Fact) and self.row.corrected:
+            return gettext("Corrected")
         return str(ORIGINS[self.origin]) if self.origin else ""
 
     @property
@@ -170,9 +175,10 @@ def _time(kind: str, row: Any) -> datetime:
 
 
 def _author(kind: str, row: Any) -> str | Promise:
-    """Return who added a fact or history entry, from the row itself; "" if it doesn't say."""
+    """Return who added a history entry, or gave a fact its words, from the row itself; "" if it doesn't say."""
     if kind == "memory":
-        name: str | Promise = {"sync": IMPORTED, "run": CONSOLIDATION}.get(row.born.author_kind, row.born.author_name)
+        revision = row.corrected or row.born
+        name: str | Promise = {"sync": IMPORTED, "run": CONSOLIDATION}.get(revision.author_kind, revision.author_name)
         return name
     if kind in ("observation", "history") and row.run_id:
         return EXTRACTION if kind == "observation" else CONSOLIDATION

@@ -161,8 +161,8 @@ KINDS = {
                 "time": Q(),
             },
             facets={"category": "category"},
-            related=("document", "workspace", "born"),
-            deferred=("born__content", "born__raw"),
+            related=("document", "workspace", "born", "corrected"),
+            deferred=("born__content", "born__raw", "corrected__content", "corrected__raw"),
             edited_as="facts",
         ),
         Kind(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -129,6 +132,38 @@ def test_lines_by_people_are_certain(workspace, viewer_client):
 
     assert "By hand" in html
     assert "Added by a person" in html
+
+
+def test_a_corrected_line_names_who_corrected_it(known, viewer_client):
+    document = known.documents.get()
+    text = document.head.content.replace("Bo writes", "Cy writes")
+    save_text(document, text, base_number=1, by=By(PERSON, NOW), reason="")
+    fact = Fact.objects.get(text="Cy writes the tests")
+
+    assert fact.born.number == 1
+    for query in ({"author": "person", "kind": "memory"}, {"certainty": "certain"}):
+        html = page(viewer_client, **query)
+        assert ROW.findall(html) == [("memory", str(fact.pk))]
+        assert f"<bdi>{PERSON.name}</bdi>" in html
+        assert "Added by a person" not in html
+        assert "Corrected" in html
+
+    save_text(document, text.replace("Cy writes", "Di writes"), base_number=2, by=By(AGENT, NOW), reason="")
+    assert "memory" not in kinds(page(viewer_client, author="person"))
+
+
+def test_the_migration_finds_earlier_corrections(known):
+    document = known.documents.get()
+    text = document.head.content.replace("Bo writes", "Cy writes")
+    save_text(document, text, base_number=1, by=By(PERSON, NOW), reason="")
+    save_text(document, f"{text}- Di sings\n", base_number=2, by=By(PERSON, NOW), reason="")
+    Fact.objects.update(corrected=None)
+
+    migration = import_module("knowledge_app.migrations.0012_corrected_facts")
+    migration.find_corrections(apps, SimpleNamespace(connection=connection))
+
+    corrected = dict(Fact.objects.exclude(corrected=None).values_list("text", "corrected__number"))
+    assert corrected == {"Cy writes the tests": 2}
 
 
 def test_pinned_due_and_held_rows_are_marked_and_filtered(known, viewer_client):

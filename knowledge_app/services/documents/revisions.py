@@ -108,11 +108,15 @@ def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
     lines = fact_lines(revision.content, document.separator)
     pairs = match_facts([_line(fact) for fact in living], lines)
-    if revision.author_kind in (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND):
-        reworded = [living[old].pk for new, old in pairs.items() if living[old].text != lines[new].text]
-        _delete_guesses(reworded)
+    reworded = [living[old] for new, old in pairs.items() if living[old].text != lines[new].text]
+    is_correction = revision.author_kind in (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
+    if is_correction:
+        _delete_guesses([fact.pk for fact in reworded])
+    for fact in reworded:
+        fact.corrected = revision if is_correction else None
     moved = [_move(living[old], lines[new]) for new, old in pairs.items() if _line(living[old]) != lines[new]]
-    Fact.objects.bulk_update(moved, ["section", "category", "text", "line", "origins_checked_at"], batch_size=200)
+    changed = ["section", "category", "text", "line", "origins_checked_at", "corrected"]
+    Fact.objects.bulk_update(moved, changed, batch_size=200)
     survivors = {living[old].pk for old in pairs.values()}
     gone = [fact.pk for fact in living if fact.pk not in survivors]
     for start in range(0, len(gone), 500):
