@@ -92,7 +92,7 @@ class Forgotten(models.Model):
 
     ``digests``: keyed hashes by which imports recognize the words (``memoryhub.forgetting.matching``). Without a
     workspace, it is a person erased in the whole hub; ``workspaces``: the slug of each workspace (None: rows of none)
-    and its counts.
+    and its counts. The receipt of a workspace has only the rows of none there, if they were searched.
     """
 
     class Kind(models.TextChoices):

@@ -63,6 +63,11 @@ class Receipt:
     forgotten_at: datetime
     workspaces: list[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def is_of_hub(self) -> bool:
+        """Whether rows of no workspace were searched, too."""
+        return any(place["workspace"] is None for place in self.workspaces)
+
 
 @dataclass(frozen=True)
 class Revocations:

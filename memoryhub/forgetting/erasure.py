@@ -123,6 +123,7 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
             raise Invalid(gettext("Nothing in this workspace contains it."), code="nothing_to_forget")
         if preview.total != expected:
             raise Conflict(changed_since(preview.total, expected), code="forget_changed")
+        unowned = dict(sorted(preview_rules(None, rules).counts.items())) if erasure.everywhere else {}
         digests = _digests(workspace, erasure)  # before deleting: a session's facts are known only while it exists
         erase(workspace, rules, by)
         receipt = Forgotten.objects.create(
@@ -130,6 +131,7 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
             kind=erasure.kind,
             digests=digests,
             counts=dict(sorted(preview.counts.items())),
+            workspaces=[{"workspace": None, "rows": unowned}] if erasure.everywhere else [],
             reason=rules.redaction.text(reason)[:500],
             forgotten_by=by.actor.name[:200],
             forgotten_at=by.at,

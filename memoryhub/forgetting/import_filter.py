@@ -190,7 +190,8 @@ def _redacted(item: Item, rules: ImportRules) -> Item:
         ]
         return replace(item, terms=known) if known != item.terms else item
     if isinstance(item, SessionRecord) and any(map(rules.is_record, item.entries)):
-        item = replace(item, entries=[entry for entry in item.entries if not rules.is_record(entry)])
+        title = "" if rules.is_record(item.entries[0]) else item.title  # else it may quote the first message
+        item = replace(item, title=title, entries=[entry for entry in item.entries if not rules.is_record(entry)])
     redacted: Any = rules.record(item, is_memory=isinstance(item, DocumentRecord))
     if isinstance(item, DocumentRecord) and redacted.content != item.content:
         redacted = replace(redacted, name=item.name, raw=None)

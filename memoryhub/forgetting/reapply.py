@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.db import transaction
 
@@ -21,7 +22,7 @@ from sessions_app.services.audit import By, open_guard, record
 def reapply_receipts(receipts: Sequence[Receipt], *, by: By) -> list[str]:
     """Erase again what these receipts are about, by their keyed hashes; return those that can't be re-applied.
 
-    Receipts of workspaces that the backup doesn't contain are skipped.
+    Of workspaces that the backup doesn't contain, only the rows of no workspace are searched, if they were.
     """
     unapplied = []
     for receipt in receipts:
@@ -29,7 +30,8 @@ def reapply_receipts(receipts: Sequence[Receipt], *, by: By) -> list[str]:
         if receipt.workspace_id is None:
             _reapply_everywhere(receipt, by)
         elif workspace is None:
-            continue
+            if receipt.is_of_hub:
+                _reapply_unowned(receipt, by)
         elif workspace.slug != receipt.workspace or not receipt.digests:
             unapplied.append(f"receipt {receipt.id} of {receipt.workspace}: {receipt.kind}")
         else:
@@ -43,8 +45,18 @@ def _reapply(workspace: Workspace, receipt: Receipt, by: By) -> None:
     with open_guard("forgetting again"):
         rules = _rules(workspace, receipt)
         if rules is not None:
-            erase(workspace, rules, by)
+            erase(workspace, replace(rules, everywhere=receipt.is_of_hub), by)
         _keep_receipt(workspace, receipt, by)
+
+
+@db_retry.retried
+@transaction.atomic
+def _reapply_unowned(receipt: Receipt, by: By) -> None:
+    """Erase in the rows of no workspace what was forgotten in a workspace that is gone."""
+    rules = _rules(Workspace(pk=receipt.workspace_id), receipt)
+    if rules is not None:
+        with open_guard("forgetting again"):
+            erase_unowned(rules, by)
 
 
 @db_retry.retried

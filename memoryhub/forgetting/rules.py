@@ -51,6 +51,7 @@ from sessions_app.models import (
     Workspace,
 )
 from sessions_app.services.audit_chain import audit_mac
+from sessions_app.services.file_values import KEY as FILE_VALUES
 from sessions_app.services.lifecycle import forgotten_key
 
 APPS = ("sessions_app", "knowledge_app", "memoryhub")
@@ -238,6 +239,7 @@ def find_changes(row: Model, rules: Rules) -> Affected | None:
     values = _changed(row, rules.of(base_of(row)))
     if _is_history_of(row, rules):
         values["content"] = MARK
+    values |= _without_title(row, rules)
     if not values:
         return None
     base = base_of(row)
@@ -277,6 +279,30 @@ def _is_history_of(row: Model, rules: Rules) -> bool:
     if not isinstance(row, HistoryEntry) or row.content == MARK:
         return False
     return row.session_id in rules.session_ids or bool(row.source and row.source in rules.sources)
+
+
+def _without_title(row: Model, rules: Rules) -> dict[str, Any]:
+    """Return the changes that remove the title that a file gave to a fork of an erased session: it may quote it."""
+    if not rules.sessions:
+        return {}
+    if isinstance(row, SourceFile) and row.session and _is_fork(row.session, rules):
+        known = row.extra.get(FILE_VALUES, {})
+        return {"extra": row.extra | {FILE_VALUES: known | {"title": ""}}} if known.get("title") else {}
+    if isinstance(row, Session) and row.title and _is_fork(row, rules):
+        titles = [file.extra.get(FILE_VALUES, {}).get("title") for file in SourceFile.objects.filter(session=row)]
+        return {"title": ""} if row.title in titles else {}
+    return {}
+
+
+def _is_fork(session: Session, rules: Rules) -> bool:
+    """Tell whether a session is a fork of an erased one, or a fork of such a fork."""
+    seen = set()
+    while session.forked_from and session.pk not in seen:
+        seen.add(session.pk)
+        session = session.forked_from
+        if session.pk in rules.session_ids:
+            return True
+    return False
 
 
 def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:

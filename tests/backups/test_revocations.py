@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,9 +14,11 @@ from memoryhub.agents.api_tokens import issue_token
 from memoryhub.backups.revocations import read_revocations
 from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.forgetting.forget import forget
+from memoryhub.forgetting.import_filter import hash_key
+from memoryhub.forgetting.matching import digest_of
 from memoryhub.forgetting.reapply import reapply_receipts
 from memoryhub.integrity import check_memory
-from memoryhub.models import Invitation
+from memoryhub.models import Invitation, RecentSearch
 from sessions_app.models import Entry, Membership, Session, Workspace
 from sessions_app.services.audit import By
 from tests.backups.databases import ON_POSTGRES, back_up, restore
@@ -200,6 +203,32 @@ def test_forgotten_words_are_forgotten_again(kind, session):
     assert not Entry.objects.filter(content__contains="quicksilver").exists()
     assert Forgotten.objects.get().digests == receipts[0].digests
     assert [row for row in check_memory().broken if row.invariant.startswith(("append_only", "audit"))] == []
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_words_in_rows_of_no_workspace_are_forgotten_again(session, is_kept):
+    user = User.objects.create_user("edda")
+    RecentSearch.objects.create(user=user, query="quicksilver")
+    receipts = forget_and_bring_back(session, ErasureRequest("phrase", ("quicksilver",), everywhere=True))
+    assert not RecentSearch.objects.exists()
+    RecentSearch.objects.create(user=user, query="quicksilver")
+    if not is_kept:
+        digest = digest_of(("quicksilver",), hash_key(Workspace(pk=99)))
+        receipts = [replace(one, workspace_id=99, digests=[vars(digest)]) for one in receipts]
+
+    assert reapply_receipts(receipts, by=BY) == []
+
+    assert not RecentSearch.objects.exists()
+
+
+def test_an_erasure_in_a_workspace_alone_stays_there(session):
+    user = User.objects.create_user("edda")
+    RecentSearch.objects.create(user=user, query="quicksilver")
+    receipts = forget_and_bring_back(session, ErasureRequest("phrase", ("quicksilver",)))
+
+    reapply_receipts(receipts, by=BY)
+
+    assert RecentSearch.objects.exists()
 
 
 def test_a_forgotten_session_is_forgotten_again(session):

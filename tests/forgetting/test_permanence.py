@@ -69,39 +69,58 @@ def test_a_forgotten_session_is_not_imported_again(tmp_path, settings):
     assert not Session.objects.exists()
 
 
+def write_session(project: Path, name: str, *texts: str) -> None:
+    """Write a session in which each message follows the one before; forks have the same ids."""
+    project.mkdir(parents=True, exist_ok=True)
+    rows = [
+        {
+            "type": "user",
+            "uuid": f"{number:08}-0000-4000-8000-000000000000",
+            "parentUuid": f"{number - 1:08}-0000-4000-8000-000000000000" if number else None,
+            "sessionId": name,
+            "timestamp": f"2026-03-01T10:00:{number:02}.000Z",
+            "cwd": "/x",
+            "version": "2.0",
+            "message": {"role": "user", "content": text},
+        }
+        for number, text in enumerate(texts)
+    ]
+    (project / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
 def test_a_fork_does_not_bring_back_the_messages_of_a_forgotten_session(tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     project = tmp_path / "claude" / "projects" / "-x"
-    project.mkdir(parents=True)
-
-    def write(name: str, *texts: str) -> None:
-        """Write a session in which each message follows the one before; forks have the same ids."""
-        rows = [
-            {
-                "type": "user",
-                "uuid": f"{number:08}-0000-4000-8000-000000000000",
-                "parentUuid": f"{number - 1:08}-0000-4000-8000-000000000000" if number else None,
-                "sessionId": name,
-                "timestamp": f"2026-03-01T10:00:{number:02}.000Z",
-                "cwd": "/x",
-                "version": "2.0",
-                "message": {"role": "user", "content": text},
-            }
-            for number, text in enumerate(texts)
-        ]
-        (project / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-
     first, fork = ("0a000000-0000-4000-8000-000000000000", "f0000000-0000-4000-8000-000000000000")
-    write(first, "hello", f"about {CANARY}")
-    write(fork, "hello", f"about {CANARY}", "tea")
+    write_session(project, first, "hello", f"about {CANARY}")
+    write_session(project, fork, "hello", f"about {CANARY}", "tea")
     workspace = import_workspace(tmp_path / "claude", by=BY).workspace
     forget(workspace, "session", session=Session.objects.get(key=f"claude:{first}"))
     assert holding("quicksilver") == set()
-    write(fork, "hello", f"about {CANARY}", "tea", "resumed")
+    write_session(project, fork, "hello", f"about {CANARY}", "tea", "resumed")
 
     import_workspace(tmp_path / "claude", by=BY)
 
     assert list(Entry.objects.order_by("id").values_list("content", flat=True)) == ["tea", "resumed"]
+    assert holding("quicksilver") == set()
+
+
+@pytest.mark.parametrize("is_imported_first", [True, False])
+def test_the_title_of_a_fork_does_not_quote_a_forgotten_session(tmp_path, settings, is_imported_first):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    project = tmp_path / "claude" / "projects" / "-x"
+    first, fork = ("0a000000-0000-4000-8000-000000000000", "f0000000-0000-4000-8000-000000000000")
+    write_session(project, first, f"about {CANARY}", "hello")
+    if is_imported_first:
+        write_session(project, fork, f"about {CANARY}", "hello", "tea")
+    workspace = import_workspace(tmp_path / "claude", by=BY).workspace
+    forget(workspace, "session", session=Session.objects.get(key=f"claude:{first}"))
+    assert holding("quicksilver") == set()
+    write_session(project, fork, f"about {CANARY}", "hello", "tea", "resumed")
+
+    import_workspace(tmp_path / "claude", by=BY)
+
+    assert Session.objects.get(key=f"claude:{fork}").entry_count == 2
     assert holding("quicksilver") == set()
 
 
