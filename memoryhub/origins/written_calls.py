@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memoryhub.lib.text.facts import fact_lines
-from memoryhub.lib.validation import BadJSON, decode_json
+from memoryhub.lib.tool_calls import named_calls
 
 _WRITES = re.compile(
     r"write|edit|save|append|create|update|replace|patch|insert|remember|memor|note|fact", re.IGNORECASE
@@ -24,7 +24,7 @@ def facts_written(tool_calls: Sequence[dict[str, Any]], document: str) -> set[st
     A call that names another file doesn't count, nor do arguments with the text to be replaced.
     """
     texts: set[str] = set()
-    for name, arguments in _calls(tool_calls):
+    for name, arguments in named_calls(tool_calls):
         if not _WRITES.search(name) or _READS.search(name) or not _is_of(arguments, document):
             continue
         for value in _values(arguments):
@@ -37,21 +37,7 @@ def facts_written(tool_calls: Sequence[dict[str, Any]], document: str) -> set[st
 
 def texts_written(tool_calls: Sequence[dict[str, Any]]) -> set[str]:
     """Return all text arguments of the tool calls of a message."""
-    return {value.strip() for _, arguments in _calls(tool_calls) for value in _values(arguments)} - {""}
-
-
-def _calls(tool_calls: Sequence[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
-    for call in tool_calls:
-        function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict):
-            continue
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            try:
-                arguments = decode_json(arguments).value
-            except BadJSON:
-                arguments = {"text": arguments}
-        yield str(function.get("name", "")), arguments
+    return {value.strip() for _, arguments in named_calls(tool_calls) for value in _values(arguments)} - {""}
 
 
 def _is_of(arguments: Any, document: str) -> bool:

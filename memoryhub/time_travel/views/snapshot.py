@@ -24,6 +24,7 @@ from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.permissions import by_person, get_workspace, has_role, log_page_access
 from memoryhub.time_travel.gaps import Gap, gaps_of
 from memoryhub.time_travel.parsing import InvalidMoment, before_run, known_since, parse_moment, url_time
+from memoryhub.time_travel.reconstructed import reconstructed_documents
 from memoryhub.time_travel.restorable import ChangeSince, changes_since
 from memoryhub.time_travel.rows import (
     CURATED,
@@ -39,7 +40,7 @@ from memoryhub.time_travel.rows import (
 from memoryhub.time_travel.sessions import known_sessions, sessions_at
 from memoryhub.time_travel.timeline import marks_of, suggested_moments, timeline
 from sessions_app.models import Membership, Run, Workspace
-from sessions_app.services.access_log import Seen, seen_revision, seen_rows
+from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows
 
 EDITOR = Membership.Role.EDITOR
 PAGE_ROWS = 25
@@ -51,7 +52,7 @@ PARTS = {
     "knowledge": gettext_lazy("Knowledge"),
     "observations": gettext_lazy("Observations"),
     "key-values": gettext_lazy("Key-values"),
-    "sessions": gettext_lazy("Sessions"),
+    "sessions": gettext_lazy("Conversations"),
     "history": gettext_lazy("History"),
 }
 LOGGED = {  # the access log's action and table of each part
@@ -211,8 +212,13 @@ def _memory(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[st
     documents = documents_at(workspace, at)
     facts = facts_at(workspace, documents, at)
     log_page_access(request, workspace, "document.read", [seen_revision(one.pk, one.revision) for one in documents])
-    room = DOCUMENT_CHARS // max(1, len(documents))
-    return {"documents": [_document(one, facts, room) for one in documents]}
+    earlier = reconstructed_documents(workspace, at)
+    log_page_access(request, workspace, "entries.read", seen_entries([one.entry for one in earlier]))
+    room = DOCUMENT_CHARS // max(1, len(documents) + len(earlier))
+    return {
+        "documents": [_document(one, facts, room) for one in documents],
+        "reconstructed": [(one, masked(one.text)[:room]) for one in earlier],
+    }
 
 
 def _document(document: DocumentAt, facts: Sequence[FactAt], room: int) -> ShownDocument:
