@@ -25,7 +25,7 @@ NOUNS = {  # of actions
     "person": _("Person"),
     "run": _("Run"),
     "session": _("Session"),
-    "sessions": _("Sessions"),
+    "sessions": _("Conversations"),
     "term": _("Term"),
     "token": _("Token"),
     "webhook": _("Webhook"),

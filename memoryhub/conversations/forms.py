@@ -40,7 +40,7 @@ class SessionFilterForm(forms.Form):
         required=False,
         label=_("State"),
         choices=[
-            ("", _("All sessions")),
+            ("", _("All conversations")),
             ("folded", _("Compressed")),
             ("hidden", _("Not visible to the agent")),
             ("restarted", _("Restarted")),
@@ -78,7 +78,7 @@ class RenameForm(forms.Form):
 
 
 class DeleteForm(forms.Form):
-    confirmation = forms.CharField(max_length=512, label=_("Type the session's key"), strip=False)
+    confirmation = forms.CharField(max_length=512, label=_("Type the conversation's key"), strip=False)
     reason = forms.CharField(required=False, max_length=500, label=_("Why"))
 
     def __init__(self, *args: Any, key: str, **kwargs: Any) -> None:
@@ -89,7 +89,7 @@ class DeleteForm(forms.Form):
     def clean_confirmation(self) -> str:
         typed: str = self.cleaned_data["confirmation"]
         if typed != self.key:
-            raise forms.ValidationError(gettext("This isn't the session's key. Nothing was deleted."))
+            raise forms.ValidationError(gettext("This isn't the conversation's key. Nothing was deleted."))
         return typed
 
 

@@ -82,7 +82,10 @@ SECTIONS = (
         ),
     ),
     Section(
-        gettext_noop("Conversations"), "sessions", "c", (Tab(gettext_noop("Sessions"), "sessions:list", "sessions"),)
+        gettext_noop("Conversations"),
+        "sessions",
+        "c",
+        (Tab(gettext_noop("Conversations"), "sessions:list", "sessions"),),
     ),
     Section(
         gettext_noop("Search"),

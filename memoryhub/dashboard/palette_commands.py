@@ -42,7 +42,7 @@ HUB_COMMANDS = [  # label, url name, icon, whether it posts at once; superusers 
     (gettext_lazy("Invite a person"), "invite", "user", False),
 ]
 COMMANDS = [  # label, url name, icon, role, whether it posts at once
-    (gettext_lazy("New session"), "new-session", "plus", EDITOR, False),
+    (gettext_lazy("New conversation"), "new-session", "plus", EDITOR, False),
     (gettext_lazy("Add knowledge"), "knowledge:new-knowledge", "plus", EDITOR, False),
     (gettext_lazy("Add an observation"), "knowledge:new-observation", "plus", EDITOR, False),
     (gettext_lazy("Add a key-value"), "knowledge:new-key-value", "plus", EDITOR, False),

@@ -55,13 +55,17 @@ def test_a_foreign_workspace_answers_like_a_missing_one(other, viewer_client):
 
 @pytest.mark.parametrize(
     ("person", "offered"),
-    [("viewer_client", []), ("editor", ["New session"]), ("admin_client", ["New session", "Make a backup"])],
+    [
+        ("viewer_client", []),
+        ("editor", ["New conversation"]),
+        ("admin_client", ["New conversation", "Make a backup"]),
+    ],
 )
 def test_commands_are_those_that_the_person_may_use(workspace, request, person, offered):
-    html = rows(request.getfixturevalue(person), q="session", workspace="atlas")
+    html = rows(request.getfixturevalue(person), q="conversation", workspace="atlas")
     html += rows(request.getfixturevalue(person), q="backup", workspace="atlas")
 
-    assert [label for label in ("New session", "Make a backup") if label in html] == offered
+    assert [label for label in ("New conversation", "Make a backup") if label in html] == offered
 
 
 def test_commands_are_forms_with_a_csrf_token(workspace, editor):

@@ -59,7 +59,7 @@ def new_session(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error("key", error.message)
         else:
             if not is_new:
-                messages.info(request, gettext("This session already exists."))
+                messages.info(request, gettext("This conversation already exists."))
             return redirect("sessions:detail", slug, session.pk)
     if file_form.is_bound and file_form.is_valid():
         try:
@@ -119,7 +119,9 @@ def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         run = archive_and_clear(session, by=by_person(request))
         return redirect("run", slug, run.pk)
     clear_session(session, by=by_person(request))
-    messages.success(request, gettext("Session cleared. Earlier messages are still readable in the previous part."))
+    messages.success(
+        request, gettext("Conversation cleared. Earlier messages are still readable in the previous part.")
+    )
     return redirect("sessions:detail", slug, pk)
 
 

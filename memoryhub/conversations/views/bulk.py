@@ -52,7 +52,7 @@ def _selected(request: HttpRequest, workspace: Workspace) -> list[int]:
     existing = Session.objects.filter(workspace=workspace).order_by("pk").values_list("pk", flat=True)
     found = [pk for pk in existing if pk in keys]
     if not found:
-        raise Invalid(_("Select at least one session."), code="nothing_chosen")
+        raise Invalid(_("Select at least one conversation."), code="nothing_chosen")
     return found
 
 
@@ -69,7 +69,8 @@ def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     pks = _selected(request, workspace)
     if len(pks) > MAX_EXPORTED:
         raise Invalid(
-            _("Export at most %(count)s sessions at once.") % {"count": f"{MAX_EXPORTED:,}"}, code="nothing_chosen"
+            _("Export at most %(count)s conversations at once.") % {"count": f"{MAX_EXPORTED:,}"},
+            code="nothing_chosen",
         )
     out = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  the response closes it
     sessions = Session.objects.filter(workspace=workspace, pk__in=pks).select_related("workspace").order_by("pk")

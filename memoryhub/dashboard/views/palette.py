@@ -60,7 +60,7 @@ def _groups(
         (_("Pages"), [row for row in pages(request, workspace) if matches_label(row.label, text)]),
         (_("Commands"), [row for row in commands(request, workspace, here) if matches_label(row.label, text)]),
         (_("Workspaces"), workspaces),
-        (_("Sessions"), [_row("sessions:detail", one, str(one), "sessions") for one in sessions]),
+        (_("Conversations"), [_row("sessions:detail", one, str(one), "sessions") for one in sessions]),
         (_("Documents"), [_row("documents:document", one, one.name, "memory") for one in found.documents]),
         (_("Memory"), _hits(found.found, "memory")),
         (_("Knowledge"), _hits(found.found, "knowledge")),

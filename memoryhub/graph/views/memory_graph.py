@@ -32,7 +32,7 @@ LABELS: dict[str, tuple[Promise, Promise]] = {  # one, many
     "project": (_("Project"), _("Projects")),
     "section": (_("Section"), _("Memory sections")),
     "tag": (_("Tag"), _("Tags")),
-    "session": (_("Session"), _("Sessions")),
+    "session": (_("Conversation"), _("Conversations")),
     "term": (_("Term"), _("Terms")),
 }
 
