@@ -62,13 +62,16 @@ def _rollouts(folder: Folder, home: str) -> Iterator[str]:
         yield from (f"{parent}/{name}" for name in folder.names(parent) if ROLLOUT.fullmatch(name))
 
 
-_known_heads: dict[tuple[str, str, str], Head] = {}  # by folder, path and inode: each project asks for all of them
+# By folder, path and inode: each project asks for all of them. Without a working folder, by the stamp: the first line
+# may be half written.
+_known_heads: dict[tuple[str, str, str], Head] = {}
 
 
 def head(folder: Folder, path: str) -> Head:
     """Return what the beginning of a rollout says; an empty Head if it can't be read."""
-    key = (str(folder.path), path, folder.stamp(path).partition("-")[0])
-    if (known := _known_heads.get(key)) is not None:
+    stamp = folder.stamp(path)
+    keys = [(str(folder.path), path, version) for version in (stamp.partition("-")[0], stamp)]
+    if (known := _known_heads.get(keys[0]) or _known_heads.get(keys[1])) is not None:
         return known
     try:
         found, _ = folder.read(path, _read_head, limit=MAX_LINES_FILE_BYTES, even_if_unchanged=True, no_wait=True)
@@ -76,8 +79,7 @@ def head(folder: Folder, path: str) -> Head:
         return Head()
     if len(_known_heads) >= MAX_KNOWN_HEADS:
         _known_heads.clear()
-    if found.cwd:  # or else the first line may be half written
-        _known_heads[key] = found
+    _known_heads[keys[0] if found.cwd else keys[1]] = found
     return found
 
 

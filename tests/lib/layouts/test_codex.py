@@ -350,3 +350,23 @@ def test_damaged_rollouts_never_raise(tmp_path, seed):
 
     assert read(tmp_path)
     json.dumps([entry.extra for found in sessions(tmp_path) for entry in found.entries])
+
+
+def test_a_rollout_without_a_folder_is_opened_again_only_when_it_changes(tmp_path, monkeypatch):
+    path = write(tmp_path, [meta(cwd=None), said("user", "hello")])
+    opened: list[str] = []
+    read_file = Folder.read
+
+    def counted(self, name, *arguments, **options):
+        opened.append(name)
+        return read_file(self, name, *arguments, **options)
+
+    monkeypatch.setattr(Folder, "read", counted)
+    with Folder(tmp_path) as folder:
+        before = [project.name for project in codex.projects(folder) + codex.projects(folder)]
+        count = len(opened)
+        write(tmp_path, [meta(cwd="/home/ana/atlas"), said("user", "hello there")])
+        after = [project.name for project in codex.projects(folder)]
+
+    assert (before, after) == ([codex.NO_FOLDER] * 2, ["/home/ana/atlas"])
+    assert opened[:count].count(path.relative_to(tmp_path).as_posix()) == 1
