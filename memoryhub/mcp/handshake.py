@@ -89,7 +89,7 @@ class Wire:
             request = json.loads(line)
             method, number, params = request["method"], request["id"], request.get("params") or {}
             result = self.answers[method]
-            if self._is_left_to_sdk:
+            if self._is_left_to_sdk or isinstance(number, bool) or not isinstance(number, int | str):
                 return None
             if method == DISCOVER:
                 _check_discovery(params, result)

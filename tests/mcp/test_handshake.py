@@ -94,15 +94,15 @@ def test_what_is_not_answered_early_is_answered_by_the_sdk_once(pipe):
         initialize(), request("resources/list", 1), '{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
         '{"jsonrpc": "2.0", "id": 2, "method": "ping"}\n'
     )  # fmt: skip
-    answers = []
 
     def client():
-        answers.extend(json.loads(pipe.output.readline()) for _ in range(4))
+        answers.extend(json.loads(pipe.output.readline()) for _ in range(2))
         pipe.end()
 
     threads = [threading.Thread(target=pipe.wire.read), threading.Thread(target=client)]
-    for thread in threads:
-        thread.start()
+    threads[0].start()
+    answers = [json.loads(pipe.output.readline()) for _ in range(2)]  # before anything serves
+    threads[1].start()
     asyncio.run(build_server(lambda _request, _now: None).serve_wire(pipe.wire))
     for thread in threads:
         thread.join()
@@ -143,3 +143,12 @@ def test_the_early_answer_imports_neither_django_nor_the_sdk():
     )
 
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("number", [None, True, 1.5, [1]])
+def test_an_initialize_request_without_a_valid_id_is_left_to_the_sdk(pipe, number):
+    line = json.dumps(json.loads(initialize()) | {"id": number}) + "\n"
+    pipe.send(line)
+
+    assert pipe.early() == []
+    assert pipe.wire.readline() == line
