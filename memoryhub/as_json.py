@@ -8,7 +8,21 @@ from knowledge_app.models import Forgotten, KnowledgeEntry, Observation
 from knowledge_app.services.held_rows import held_fields
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DetectedLayout
-from sessions_app.models import AuditRecord, Run, Session, Workspace
+from sessions_app.models import AuditRecord, Run, Session, SourceFolder, Workspace
+
+
+def folder_json(folder: SourceFolder) -> dict[str, Any]:
+    """Return a further folder of a workspace as JSON."""
+    return {
+        "label": folder.label,
+        "path": folder.path,
+        "project": folder.project,
+        "layout": folder.layout,
+        "follow": folder.is_followed,
+        "last_success_at": folder.succeeded_at,
+        "last_change_at": folder.changed_at,
+        "error": folder.error or None,
+    }
 
 
 def import_json(workspace: Workspace, found: DetectedLayout, tally: ImportCounts) -> dict[str, Any]:

@@ -9,19 +9,23 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
-from sessions_app.models import AuditRecord, Entry, Run, Workspace
+from sessions_app.models import AuditRecord, Entry, Run, SourceFolder, Workspace
 
 
 class MemoryDocument(models.Model):
     """MEMORY.md, or another file of memory. ``head``: its current text. ``synced_revision``: last seen in the file.
 
-    ``written_over``: the file's text before the hub wrote to it, last at ``written_at``. An agent may still write a
-    text based on it. ``separator``, limits and ``is_instructions``: see ``DocumentRecord``.
+    ``folder``: null for the workspace's own; documents from others are never written. ``written_over``: the file's
+    text before the hub wrote to it, last at ``written_at``. An agent may still write a text based on it.
+    ``separator``, limits and ``is_instructions``: see ``DocumentRecord``.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="documents")
     name = models.CharField(max_length=200)
     path = models.TextField(blank=True, help_text="Relative to the agent's folder.")
+    folder = models.ForeignKey(
+        SourceFolder, null=True, blank=True, on_delete=models.SET_NULL, related_name="documents"
+    )
     head = models.ForeignKey("MemoryRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     synced_revision = models.ForeignKey(
         "MemoryRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="+"

@@ -41,6 +41,7 @@ from sessions_app.models import (
     MutationGuard,
     Run,
     SourceFile,
+    SourceFolder,
     SyncState,
     Webhook,
     WebhookDelivery,
@@ -152,6 +153,14 @@ class SourceFileAdmin(ReadOnlyAdmin):
     list_filter = ["kind", "status", "workspace"]
     list_select_related = ["workspace", "session"]
     search_fields = ["path"]
+
+
+@admin.register(SourceFolder)
+class SourceFolderAdmin(ReadOnlyAdmin):
+    list_display = ["label", "workspace", "path", "project", "layout", "is_followed", "succeeded_at", "error_code"]
+    list_filter = ["layout", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["label", "path", "error"]
 
 
 @admin.register(SyncState)

@@ -78,7 +78,7 @@ class Preview:
         own = {
             "name": workspace.name,
             "address": workspace.slug,
-            "folder": [workspace.path, workspace.project, workspace.instructions_path],
+            "folder": [workspace.path, workspace.project, workspace.instructions_path, *_source_folders(workspace)],
             "prompt": workspace.summary_prompt,
             "webhooks": list(Webhook.objects.filter(workspace=workspace).values_list("url", flat=True)),
         }
@@ -91,6 +91,11 @@ class Preview:
     @property
     def tables(self) -> list[tuple[str, int, list[str]]]:
         return [(name, count, self.examples.get(name, [])) for name, count in sorted(self.counts.items())]
+
+
+def _source_folders(workspace: Workspace) -> list[str]:
+    columns = ("label", "path", "project", "instructions_path", "error")
+    return [text for row in workspace.source_folders.values_list(*columns) for text in row]
 
 
 def plan_forget(workspace: Workspace, erasure: ErasureRequest) -> Preview:

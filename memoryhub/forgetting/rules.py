@@ -46,6 +46,7 @@ from sessions_app.models import (
     Run,
     Session,
     SourceFile,
+    SourceFolder,
     Summary,
     Webhook,
     Workspace,
@@ -67,7 +68,7 @@ GO_AS_ROWS = (
 GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
 HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
 OF_MEMORY = (MemoryRevision, Fact, HeldChange)
-NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings and figures: only named in the preview
+NEVER_MODELS = (Workspace, SourceFolder, Webhook, HygieneScore)  # settings and figures: only named in the preview
 CACHES = (GraphLayout,)  # deleted by every erasure
 _STRUCTURE = """
 role kind source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash

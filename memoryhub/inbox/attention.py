@@ -184,6 +184,7 @@ def folder_items(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
         "unavailable_since",
         "checked_at",
         "requested_at",
+        "source_error",
         *(f"sync_state__{name}" for name in FOLDER_FACTS),
     )
     found = folders(workspaces, now).order_by("name", "slug").values(*fields)
@@ -198,6 +199,8 @@ def folder_item(row: dict[str, Any]) -> AttentionItem:
         text, since = _("The agent's folder can't be opened."), row["unavailable_since"]
     elif row["sync_state__failed_at"]:
         text = _("The last sync failed: %(error)s") % {"error": row["sync_state__error"]}
+    elif row["source_error"]:
+        text = _("Another folder can't be read: %(error)s") % {"error": row["source_error"]}
     elif unwritten:
         count = len(unwritten)
         text = ngettext(

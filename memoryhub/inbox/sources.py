@@ -16,7 +16,7 @@ from knowledge_app.services.documents.outside_edits import SYNC
 from memoryhub.inbox.attention_items import RECENT
 from memoryhub.jobs.queue import LIVE
 from memoryhub.models import Job
-from sessions_app.models import AuditRecord, Run, Session, Workspace
+from sessions_app.models import AuditRecord, Run, Session, SourceFolder, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
 LAGS_AFTER = timedelta(minutes=10)  # a followed folder is checked every half minute
@@ -78,15 +78,17 @@ def late_runs(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Run]:
 def folders(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Workspace]:
     """Return workspaces whose folder can't be opened, synced or written, or hasn't been checked recently."""
     requests = Job.objects.filter(workspace=OuterRef("pk"), kind=Job.Kind.SYNC, status__in=LIVE).order_by("id")
-    rows = workspaces.exclude(path="").annotate(
+    failing = SourceFolder.objects.filter(workspace=OuterRef("pk"), removed_at=None).exclude(error_code="")
+    rows = workspaces.annotate(
         checked_at=Coalesce("sync_state__succeeded_at", "updated_at"),
         requested_at=Subquery(requests.values("created_at")[:1]),
+        source_error=Subquery(failing.order_by("id").values("error")[:1]),
     )
     has_failed = Q(unavailable_since__isnull=False) | Q(sync_state__failed_at__isnull=False)
     is_unwritten = Q(sync_state__isnull=False) & ~Q(sync_state__unwritten={})
     limit = now - LAGS_AFTER
     lags = Q(is_followed=True, checked_at__lt=limit) | Q(requested_at__lt=limit)
-    return rows.filter(has_failed | is_unwritten | lags)
+    return rows.filter(~Q(path="") & (has_failed | is_unwritten | lags) | Q(source_error__isnull=False))
 
 
 def over_budget(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Session]:

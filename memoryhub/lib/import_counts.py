@@ -22,3 +22,27 @@ class ImportCounts:
         self.updated += other.updated
         self.unchanged += other.unchanged
         self.problems += other.problems
+
+
+def import_sentence(tally: ImportCounts) -> str:
+    """Return the sentence that the audit log keeps for an import."""
+
+    def listed(counts: dict[str, int]) -> str:
+        return ", ".join(_counted(count, kind) for kind, count in counts.items() if count)
+
+    parts = [
+        f"{word} {listed(counts)}"
+        for word, counts in (("added", tally.added), ("updated", tally.updated))
+        if listed(counts)
+    ]
+    count = len(tally.problems)
+    parts += [f"{count} {'warning' if count == 1 else 'warnings'}"] if count else []
+    return f"Imported: {'; '.join(parts) or 'nothing new'}"
+
+
+def _counted(count: int, kind: str) -> str:
+    """Return "38 messages" for 38 entries, "1 summary" for one of the summaries."""
+    name = "messages" if kind == "entries" else kind.replace("_", " ")
+    if count == 1:
+        name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
+    return f"{count:,} {name}"

@@ -105,7 +105,7 @@ def _log(workspace: Workspace) -> list[_Logged]:
     still is, follows from the file's size.
     """
     entries = list(_read_log(workspace, is_archived=False))
-    sources = SourceFile.objects.filter(workspace=workspace, kind="history", path__endswith=LOG_NAME)
+    sources = SourceFile.objects.filter(workspace=workspace, folder=None, kind="history", path__endswith=LOG_NAME)
     source = sources.order_by("pk").values_list("path", "size").first()
     if workspace.layout != Workspace.Layout.GRIP or source is None:
         return entries

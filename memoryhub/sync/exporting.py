@@ -157,7 +157,7 @@ def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
 
 def _history_extra(workspace: Workspace) -> dict[str, Any]:
     """Return what the latest history file has beside its entries."""
-    rows = SourceFile.objects.filter(workspace=workspace, kind="history")
+    rows = SourceFile.objects.filter(workspace=workspace, folder=None, kind="history")
     row = rows.order_by("-last_seen_at", "path").first()
     found = row.extra.get(HISTORY_EXTRA) if row else {}
     return found if isinstance(found, dict) else {}
@@ -165,7 +165,7 @@ def _history_extra(workspace: Workspace) -> dict[str, Any]:
 
 def _identity(workspace: Workspace) -> str:
     """Return the id by which nanobot 0.3 finds a workspace's sessions: its own, or one derived from the slug."""
-    paths = SourceFile.objects.filter(workspace=workspace, kind="session").order_by("path")
+    paths = SourceFile.objects.filter(workspace=workspace, folder=None, kind="session").order_by("path")
     for path in paths.values_list("path", flat=True).iterator():
         if found := _IDENTITY.search(path):
             return found.group(1)

@@ -23,8 +23,8 @@ UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json", ".jsonl")
 MAX_UPLOAD_BYTES = 100 * 2**20
 
 
-class ImportForm(forms.Form):
-    """A folder on the hub's machine, or an uploaded archive or export."""
+class PathForm(forms.Form):
+    """A folder on the hub's machine."""
 
     path = forms.CharField(
         required=False,
@@ -33,6 +33,26 @@ class ImportForm(forms.Form):
         help_text=_("The agent's folder, for example ~/.claude or ~/.nanobot. It is only read."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "~/.nanobot"}),
     )
+
+    def clean_path(self) -> str:
+        return _readable_path(str(self.cleaned_data["path"]).strip())
+
+
+class FolderForm(PathForm):
+    """A folder to add to a workspace; ``project``: which, if it is a home with several."""
+
+    project = forms.CharField(
+        required=False,
+        max_length=4000,
+        label=_("Project"),
+        help_text=_("Only for an agent's home with several projects."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+class ImportForm(PathForm):
+    """A folder on the hub's machine, or an uploaded archive or export."""
+
     upload = forms.FileField(
         required=False,
         label=_("Or upload a file"),
@@ -55,24 +75,6 @@ class ImportForm(forms.Form):
         help_text=_("The program that wrote the memory."),
     )
 
-    def clean_path(self) -> str:
-        text = str(self.cleaned_data["path"]).strip()
-        if not text:
-            return ""
-        path = Path(text).expanduser()
-        if "\x00" in text or not path.is_absolute():
-            raise forms.ValidationError(gettext("Enter an absolute path, starting with / or ~."))
-        if not is_below_roots(path):
-            roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folders")
-            refusal = gettext(
-                "Pages can import only folders in %(roots)s. Add this folder to MEMORYHUB_ROOTS, or run: "
-                "python3 manage.py import FOLDER"
-            )
-            raise forms.ValidationError(refusal % {"roots": roots})
-        if not path.exists():
-            raise forms.ValidationError(gettext("This path doesn't exist, or the hub can't read it."))
-        return str(path.resolve())
-
     def clean_upload(self) -> Any:
         upload = self.cleaned_data["upload"]
         if upload and not upload.name.lower().endswith(UPLOAD_SUFFIXES):
@@ -88,3 +90,22 @@ class ImportForm(forms.Form):
         if not self.errors and bool(values.get("path")) == bool(values.get("upload")):
             raise forms.ValidationError(gettext("Enter a folder or upload a file, not both."))
         return values
+
+
+def _readable_path(text: str) -> str:
+    """Return a path that pages may read, resolved; "" for none. Raises ValidationError."""
+    if not text:
+        return ""
+    path = Path(text).expanduser()
+    if "\x00" in text or not path.is_absolute():
+        raise forms.ValidationError(gettext("Enter an absolute path, starting with / or ~."))
+    if not is_below_roots(path):
+        roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folders")
+        refusal = gettext(
+            "Pages can import only folders in %(roots)s. Add this folder to MEMORYHUB_ROOTS, or run: "
+            "python3 manage.py import FOLDER"
+        )
+        raise forms.ValidationError(refusal % {"roots": roots})
+    if not path.exists():
+        raise forms.ValidationError(gettext("This path doesn't exist, or the hub can't read it."))
+    return str(path.resolve())

@@ -30,7 +30,7 @@ from memoryhub.graph.neighbours import import_graph
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import MemoryHubError, Refused
-from memoryhub.lib.import_counts import ImportCounts
+from memoryhub.lib.import_counts import ImportCounts, import_sentence
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.documents import EMPTY
 from memoryhub.lib.layouts.read import count_files, read_folder
@@ -57,7 +57,7 @@ from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.projects import choose_project
 from memoryhub.sync.source_workspace import workspace_for
 from memoryhub.sync.uploads import is_upload, readable_path
-from sessions_app.models import SourceFile, Workspace
+from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.model_choice import embedding_settings_for
@@ -119,7 +119,7 @@ def import_workspace(
     with opened_source(path, by.at) as (folder, only):
         found = detect(folder, layout, only=only)
         found, chosen = (found, None) if only else choose_project(folder, found, project)
-        instructions = _instructions_folder(path, chosen, may_read or is_below_roots)
+        instructions = instructions_folder(path, chosen, may_read or is_below_roots)
         with import_lock(path, found.project):
             workspace = workspace_for(
                 path,
@@ -156,7 +156,7 @@ def _import_files(
         result.cancellation = error.message
 
 
-def _instructions_folder(source: Path, project: Project | None, may_read: Callable[[Path], bool]) -> Path | None:
+def instructions_folder(source: Path, project: Project | None, may_read: Callable[[Path], bool]) -> Path | None:
     """Return the folder that a project's sessions worked in, if it exists on this machine and may be read."""
     if project is None or not project.path or source.is_file() or is_upload(source) or _is_hub_home(source):
         return None
@@ -234,19 +234,26 @@ def _only_folder(unpacked: Path) -> Path:
     return children[0] if is_wrapper else unpacked
 
 
-def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
-    """Import the items of one source file and record the file, in one transaction; check its texts before."""
+def import_source_file(
+    workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool, folder: SourceFolder | None = None
+) -> ImportCounts:
+    """Import the items of one source file and record the file, in one transaction; check its texts before.
+
+    ``folder``: which the file is in; None for the workspace's own.
+    """
     with checked_ahead(new_texts(workspace, read)):
-        return _import_source_file(workspace, read, now, dry_run=dry_run)
+        return _import_source_file(workspace, read, now, folder, dry_run=dry_run)
 
 
-def _import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
+def _import_source_file(
+    workspace: Workspace, read: FileRead, now: datetime, folder: SourceFolder | None, *, dry_run: bool
+) -> ImportCounts:
     if _was_always_empty(workspace, read):  # such as the journal of a new nanobot
         read = replace(read, problems=[each for each in read.problems if each.what != EMPTY], is_empty=False)
     if dry_run:
         allowed = without_forgotten(workspace, read)
         tally = ImportCounts(problems=list(allowed.problems))
-        _import_items(workspace, allowed, tally, now, dry_run=True)
+        _import_items(workspace, allowed, tally, now, folder, dry_run=True)
         return tally
     with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing can be forgotten at the same time
@@ -256,11 +263,11 @@ def _import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, 
             known["knowledge"] += len(allowed.items)
             allowed = replace(allowed, items=[])
         tally = ImportCounts(unchanged=known, problems=list(allowed.problems))
-        source = _import_items(workspace, allowed, tally, now, dry_run=False)
+        source = _import_items(workspace, allowed, tally, now, folder, dry_run=False)
         tally.problems = [
             replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
         ]
-        row = record_source(workspace, allowed, source, tally.problems, now)
+        row = record_source(workspace, allowed, source, tally.problems, now, folder=folder)
         if shown != read.path:
             SourceFile.objects.filter(pk=row.pk).update(path=shown)
     return tally
@@ -283,18 +290,31 @@ def _is_unchanged_since_write(workspace: Workspace, read: FileRead) -> bool:
 
 
 def _import_items(
-    workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime, *, dry_run: bool
+    workspace: Workspace,
+    read: FileRead,
+    tally: ImportCounts,
+    now: datetime,
+    folder: SourceFolder | None,
+    *,
+    dry_run: bool,
 ) -> SourceFile | None:
     source = _import_sessions(workspace, read, tally, now, dry_run=dry_run)
     for item in read.items:
         if isinstance(item, DocumentRecord):
-            modified_at = read.info.modified_at if read.info else None
             document_tally = import_document(
-                workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run, modified_at=modified_at
+                workspace=workspace,
+                record=item,
+                path=read.path,
+                now=now,
+                dry_run=dry_run,
+                modified_at=read.info.modified_at if read.info else None,
+                folder=folder,
             )
             tally.include(document_tally)
         elif isinstance(item, HistoryLog):
-            tally.include(import_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
+            tally.include(
+                import_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run, folder=folder)
+            )
         elif isinstance(item, GraphRecord):
             has_own = embedding_settings_for(workspace) is not None
             item_tally = import_graph(
@@ -359,27 +379,3 @@ def _finish(result: ImportResult, by: By) -> None:
             workspace=workspace,
             detail={"added": dict(tally.added), "updated": dict(tally.updated), "problems": len(tally.problems)},
         )
-
-
-def import_sentence(tally: ImportCounts) -> str:
-    """Return the sentence that the audit log keeps for an import."""
-
-    def listed(counts: dict[str, int]) -> str:
-        return ", ".join(_counted(count, kind) for kind, count in counts.items() if count)
-
-    parts = [
-        f"{word} {listed(counts)}"
-        for word, counts in (("added", tally.added), ("updated", tally.updated))
-        if listed(counts)
-    ]
-    count = len(tally.problems)
-    parts += [f"{count} {'warning' if count == 1 else 'warnings'}"] if count else []
-    return f"Imported: {'; '.join(parts) or 'nothing new'}"
-
-
-def _counted(count: int, kind: str) -> str:
-    """Return "38 messages" for 38 entries, "1 summary" for one of the summaries."""
-    name = "messages" if kind == "entries" else kind.replace("_", " ")
-    if count == 1:
-        name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
-    return f"{count:,} {name}"

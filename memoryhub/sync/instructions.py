@@ -11,7 +11,8 @@ from django.conf import settings
 from memoryhub.lib.layouts.documents import read_document
 from memoryhub.lib.layouts.records import DocumentRecord, FileRead
 from memoryhub.lib.safe_folder import Folder, FolderMissing, display_path
-from sessions_app.models import SourceFile, Workspace
+from sessions_app.models import SourceFile, SourceFolder, Workspace
+from sessions_app.services.sources import is_recorded
 
 NAMES = {  # files that a layout's program reads in a project's folder
     "claude-code": ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md"),
@@ -30,20 +31,20 @@ def instruction_files(folder: Folder, layout: str) -> list[str]:
     return [path for path in (*NAMES.get(layout, ()), *names[:MAX_RULES]) if folder.is_file(path)]
 
 
-def read_instructions(workspace: Workspace, stamps: Mapping[str, str]) -> Iterator[FileRead]:
-    """Yield the instructions in the folder of a workspace's project, by absolute path; none if the folder is gone.
+def read_instructions(source: Workspace | SourceFolder, stamps: Mapping[str, str]) -> Iterator[FileRead]:
+    """Yield the instructions in the folder of a source's project, by absolute path; none if the folder is gone.
 
     ``stamps``: of the files as last read; those that are unchanged aren't read again.
     """
-    if not workspace.instructions_path or workspace.layout not in NAMES:
+    if not source.instructions_path or source.layout not in NAMES:
         return
-    root = Path(workspace.instructions_path)
+    root = Path(source.instructions_path)
     try:
         folder = Folder(root, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS)
     except FolderMissing:
         return
     with folder:
-        paths = {path: display_path(str(root / path)) for path in instruction_files(folder, workspace.layout)}
+        paths = {path: display_path(str(root / path)) for path in instruction_files(folder, source.layout)}
         folder.skip_unchanged({path: stamps[shown] for path, shown in paths.items() if shown in stamps})
         for path, shown in paths.items():
             yield _placed(read_document(folder, path), f"{root.name}/{path}", shown)
@@ -58,18 +59,27 @@ def _placed(read: FileRead, name: str, shown: str) -> FileRead:
     return replace(read, path=shown, items=items, problems=problems)
 
 
-def has_changed_instructions(workspace: Workspace) -> bool:
+def has_changed_instructions(source: Workspace | SourceFolder) -> bool:
     """Tell whether the instructions in a project's folder differ from those that were read last."""
-    if not workspace.instructions_path or workspace.layout not in NAMES:
+    if not source.instructions_path or source.layout not in NAMES:
         return False
-    root = Path(workspace.instructions_path)
+    workspace, owner = (source.workspace, source) if isinstance(source, SourceFolder) else (source, None)
+    root = Path(source.instructions_path)
+    rows = SourceFile.objects.filter(workspace=workspace, path__startswith=f"{root}/")
+    known = {row.path: row for row in rows.exclude(status=SourceFile.Status.MISSING)}
     try:
         with Folder(root) as folder:
-            found = {
-                display_path(str(root / path)): folder.stamp(path)
-                for path in instruction_files(folder, workspace.layout)
-            }
+            found = {display_path(str(root / path)): path for path in instruction_files(folder, source.layout)}
+            if any(_has_changed(folder, path, known.get(shown)) for shown, path in found.items()):
+                return True
     except FolderMissing:
         found = {}
-    rows = SourceFile.objects.filter(workspace=workspace, path__startswith=f"{root}/")
-    return found != dict(rows.exclude(status=SourceFile.Status.MISSING).values_list("path", "stamp"))
+    return any(row.folder_id == (owner.pk if owner else None) for path, row in known.items() if path not in found)
+
+
+def _has_changed(folder: Folder, path: str, row: SourceFile | None) -> bool:
+    """Tell whether a file differs from its last read; one that couldn't be read, whether that has changed."""
+    if row is None or row.stamp:
+        return row is None or folder.stamp(path) != row.stamp
+    read = read_document(folder, path)
+    return read.info is not None or not is_recorded(row, read)

@@ -82,7 +82,9 @@ def written_files(workspace: Workspace) -> list[FileStatus]:
 def read_only_reasons(workspace: Workspace) -> dict[str, str]:
     """Return why the hub never writes a workspace's other documents, by path. One query."""
     rows = MemoryDocument.objects.filter(workspace=workspace).exclude(path="")
-    reasons = {row.path: why_not_writable(row, workspace) for row in rows.only("path", "name", "is_instructions")}
+    reasons = {
+        row.path: why_not_writable(row, workspace) for row in rows.only("path", "name", "folder", "is_instructions")
+    }
     return {path: why for path, why in reasons.items() if why}
 
 
@@ -107,7 +109,7 @@ def _document(
 
 
 def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str, str]) -> list[FileStatus]:
-    source = SourceFile.objects.filter(workspace=workspace, kind="knowledge").order_by("id").first()
+    source = SourceFile.objects.filter(workspace=workspace, folder=None, kind="knowledge").order_by("id").first()
     path = source.path if source else KNOWLEDGE
     why = refused.get(path, "")
     if why:

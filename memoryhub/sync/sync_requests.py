@@ -11,9 +11,11 @@ from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import Progress
 from memoryhub.jobs.queue import LIVE, request_job
 from memoryhub.lib.errors import Refused
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.models import Job
 from memoryhub.sync.other_machines import leave_to_others
-from memoryhub.sync.syncing import sync_workspace
+from memoryhub.sync.source_folders import sync_folders
+from memoryhub.sync.syncing import SyncResult, sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -24,7 +26,7 @@ def request_sync(workspace: Workspace, *, by: By, send: bool = False) -> Job:
 
     ``send``: also write the hub's newer texts, even if two-way sync is off.
     """
-    if not workspace.path:
+    if not workspace.path and (send or not workspace.source_folders.filter(removed_at=None).exists()):
         raise Refused(
             gettext("This workspace has no folder. Its agent writes directly to the hub."), code="cannot_sync"
         )
@@ -43,14 +45,17 @@ def is_requested(workspace: Workspace) -> bool:
 
 
 def carry_out_sync(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
-    """Sync a workspace with its agent's folder. The result is stored in its SyncState."""
+    """Sync a workspace with its folders. The results are stored in its SyncState and its source folders."""
     if job.workspace is None:
         raise Refused("This job has no workspace.", code="cannot_sync")
-    leave_to_others(job, job.workspace.path)
-    result = sync_workspace(
-        job.workspace,
-        by=By(Actor("person", job.requested_by), clock()),
-        full=True,
-        send=bool(job.options.get("send")),
-    )
-    return {"added": dict(+result.tally.added), "updated": dict(+result.tally.updated)}
+    if job.workspace.path:
+        leave_to_others(job, job.workspace.path)
+    by = By(Actor("person", job.requested_by), clock())
+    counts = ImportCounts()
+    for _, result in sync_folders(job.workspace, by=by, full=True):
+        if isinstance(result, SyncResult):
+            counts.include(result.tally)
+    if job.workspace.path:
+        own = sync_workspace(job.workspace, by=by, full=True, send=bool(job.options.get("send")))
+        counts.include(own.tally)
+    return {"added": dict(+counts.added), "updated": dict(+counts.updated)}

@@ -7,7 +7,7 @@ folder lacks it, and session files are never written.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
@@ -24,23 +25,23 @@ from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.errors import MemoryHubError, Refused
-from memoryhub.lib.import_counts import ImportCounts
+from memoryhub.lib.import_counts import ImportCounts, import_sentence
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.projects import in_project
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
-from memoryhub.lib.safe_folder import Folder, FolderMissing
+from memoryhub.lib.safe_folder import Folder, FolderMissing, display_path
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.fork_order import originals_first
-from memoryhub.sync.importing import import_lock, import_sentence, import_source_file, own_path
+from memoryhub.sync.importing import import_lock, import_source_file, own_path
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.source_workspace import workspace_for
 from memoryhub.sync.write_back import FileWritten, import_copies, write_files
-from sessions_app.models import SourceFile, Workspace
+from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.session_links import link_sessions
-from sessions_app.services.sources import mark_files_missing
+from sessions_app.services.sources import is_recorded, mark_files_missing
 from sessions_app.services.syncing import Outcome, record_failure, record_success
 
 LOCK_TIMEOUT_SECONDS = 20.0  # for an import of the same folder
@@ -52,11 +53,13 @@ GONE = Problem("", None, "is gone", "everything imported from it is kept", "held
 class SyncResult:
     """The result of a sync: ``tally`` of the import, and the files ``written``.
 
-    ``copies_left``: copies of replaced files that need another sync because they aren't quiet yet.
+    ``source``: the folder, if it isn't the workspace's own. ``copies_left``: copies of replaced files that need
+    another sync because they aren't quiet yet.
     """
 
     workspace: Workspace
     found: DetectedLayout
+    source: SourceFolder | None = None
     tally: ImportCounts = field(default_factory=ImportCounts)
     written: list[FileWritten] = field(default_factory=list)
     may_write: bool = False
@@ -97,11 +100,12 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, s
             is_export = folder.exists(MANIFEST)  # of a hub, whatever program it is from
             found = detect(folder, "auto" if is_export else workspace.layout)
             found = in_project(folder, found, workspace.project) if workspace.project else found
-            _refuse_emptied(folder, found, workspace)
+            refuse_emptied(folder, found, _known_files(workspace, None))
             workspace = workspace_for(path, "", found, by.at, dry_run=False)
             result = SyncResult(workspace, found)
             import_copies(folder, found, workspace, by.at, wait=wait)
-            _import_files(folder, result, by, full=full)
+            files = read_folder(folder, found, zone=ZoneInfo(settings.TIME_ZONE))
+            import_files(folder, result, files, by, full=full)
             find_secrets(workspace, count=result.tally.added["entries"], now=by.at)
             result.may_write = workspace.write_back or send
             if result.may_write:
@@ -115,26 +119,44 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, s
     return result
 
 
-def _refuse_emptied(folder: Folder, found: DetectedLayout, workspace: Workspace) -> None:
+def _known_files(workspace: Workspace, source: SourceFolder | None) -> QuerySet[SourceFile]:
+    return SourceFile.objects.filter(workspace=workspace, folder=source)
+
+
+def refuse_emptied(folder: Folder, found: DetectedLayout, known: QuerySet[SourceFile]) -> None:
     """Refuse a folder that lost all its files: its disk isn't mounted, or it was replaced. Raises FolderMissing."""
-    known = SourceFile.objects.filter(workspace=workspace, content_hash__gt="").values_list("path", flat=True)
-    if known and not any(folder.exists(path) for path in known) and not count_files(folder, found):
+    paths = known.filter(content_hash__gt="").values_list("path", flat=True)
+    has_none = bool(paths) and not any(folder.exists(relative_path(folder, path)) for path in paths)
+    if has_none and not count_files(folder, found):
         raise FolderMissing(
             f"{folder.path} has none of its earlier files. Is its disk mounted? The hub keeps everything."
         )
 
 
-def _import_files(folder: Folder, result: SyncResult, by: By, *, full: bool) -> None:
-    workspace = result.workspace
-    rows = {row.path: row for row in SourceFile.objects.filter(workspace=workspace)}
+def relative_path(folder: Folder, path: str) -> str:
+    """Return the path of a file below a folder, given that or its absolute path."""
+    return path.removeprefix(f"{display_path(str(folder.path))}/")
+
+
+def import_files(folder: Folder, result: SyncResult, files: Iterator[FileRead], by: By, *, full: bool) -> None:
+    """Import the changed files of a folder, and the instructions of its project; mark those that are gone.
+
+    ``files``: read as this iterates over them, with the paths by which the hub knows them.
+    """
+    workspace, source = result.workspace, result.source
+    rows = {row.path: row for row in _known_files(workspace, source)}
     stamps = {} if full else {path: row.stamp for path, row in rows.items() if _may_skip(row)}
-    folder.skip_unchanged(stamps)
+    folder.skip_unchanged({relative_path(folder, path): stamp for path, stamp in stamps.items()})
+    reads = chain(originals_first(workspace, files), read_instructions(source or workspace, stamps))
+    others = SourceFile.objects.filter(workspace=workspace, path__startswith="/").exclude(folder=source)
+    shared = set(others.values_list("path", flat=True))
     seen: set[str] = set()
-    files = read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE))
-    for read in chain(originals_first(workspace, files), read_instructions(workspace, stamps)):
+    for read in reads:
         seen.add(read.path)
         row = rows.get(read.path)
-        if read.is_skipped or (read.info is None and _is_recorded(row, read)):
+        if read.path in shared and row is None:  # another folder of the workspace has the same file
+            continue
+        if read.is_skipped or (read.info is None and is_recorded(row, read)):
             result.tally.unchanged["files"] += 1
             continue
         if _stays_empty(row, read, by.at):
@@ -156,21 +178,13 @@ def _may_skip(row: SourceFile) -> bool:
 
 def _import_file(result: SyncResult, read: FileRead, now: datetime) -> None:
     try:
-        tally = import_source_file(result.workspace, read, now, dry_run=False)
+        tally = import_source_file(result.workspace, read, now, dry_run=False, folder=result.source)
     except StaleBase:  # somebody saved the document at this moment: try again with their text
-        tally = import_source_file(result.workspace, read, now, dry_run=False)
+        tally = import_source_file(result.workspace, read, now, dry_run=False, folder=result.source)
     result.tally.include(tally)
     if read.info and (+tally.added or +tally.updated):
         lag = max(0.0, timezone.now().timestamp() - read.info.mtime_ns / 1e9)
         result.lag_seconds = max(lag, result.lag_seconds or 0.0)
-
-
-def _is_recorded(row: SourceFile | None, read: FileRead) -> bool:
-    """Tell whether the state of a file that isn't or can't be read is already recorded."""
-    if row is None or row.status == SourceFile.Status.MISSING:
-        return False
-    rejected = any(problem.outcome == "rejected" for problem in read.problems)
-    return row.note == read.note and (row.status == SourceFile.Status.REJECTED) == rejected
 
 
 def _stays_empty(row: SourceFile | None, read: FileRead, now: datetime) -> bool:

@@ -30,9 +30,10 @@ from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import ImportRefused
 from memoryhub.sync.instructions import has_changed_instructions
 from memoryhub.sync.other_machines import is_left_to_others
+from memoryhub.sync.source_folders import sync_folder
 from memoryhub.sync.syncing import SyncResult, sync_workspace
 from memoryhub.sync.watched_paths import Places, home_stamps, places_to_watch
-from sessions_app.models import SyncState, Workspace
+from sessions_app.models import SourceFolder, SyncState, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import path_hash
 from sessions_app.services.syncing import record_idle
@@ -47,13 +48,17 @@ MAX_CONCURRENT_SYNCS = 4
 Marks = frozenset[tuple[object, ...]]
 Stamps = dict[str, str]
 OnResult = Callable[[Workspace, SyncResult | MemoryHubError], None]
+Followed = Workspace | SourceFolder  # whose folder is watched
 
 
 @dataclass
 class FollowedWorkspace:
-    """``due_at``: time of its next sync (monotonic seconds). ``marks``: its unwritten changes."""
+    """``due_at``: time of its next sync (monotonic seconds). ``marks``: its unwritten changes.
 
-    workspace: Workspace
+    ``source``: the workspace, for its own folder, or a further folder of one.
+    """
+
+    source: Followed
     due_at: float = 0.0
     busy_since: float | None = None
     timing: Lock = field(default_factory=Lock)
@@ -63,7 +68,7 @@ class FollowedWorkspace:
 
 @dataclass
 class WatchedFolder:
-    """A watched folder, with the workspaces imported from it by primary key: one, or several projects of a home.
+    """A watched folder, with the workspaces imported from it: one, or several projects of a home.
 
     ``check_at``: when the files of a home are compared with ``stamps`` again (monotonic seconds), in ``checking``.
     ``stamps`` is None before the first check.
@@ -72,7 +77,7 @@ class WatchedFolder:
     path: str
     lock: ProcessLock
     stopped: Event = field(default_factory=Event)
-    workspaces: dict[int, FollowedWorkspace] = field(default_factory=dict)
+    workspaces: dict[Followed, FollowedWorkspace] = field(default_factory=dict)
     stamps: Stamps | None = None
     check_at: float = 0.0
     checking: Future[None] | None = None
@@ -80,16 +85,16 @@ class WatchedFolder:
 
     @property
     def layout(self) -> str:
-        return next((one.workspace.layout for one in list(self.workspaces.values())), "")
+        return next((one.source.layout for one in list(self.workspaces.values())), "")
 
     @property
     def is_home(self) -> bool:
-        return any(one.workspace.project for one in list(self.workspaces.values()))
+        return any(one.source.project for one in list(self.workspaces.values()))
 
 
 def follow_workspaces(
     stopping: Event,
-    get_workspaces: Callable[[], Collection[Workspace]],
+    get_workspaces: Callable[[], Collection[Followed]],
     *,
     actor: Actor,
     on_result: OnResult = lambda *_: None,
@@ -99,22 +104,22 @@ def follow_workspaces(
     ``on_result`` is called in the sync's thread for each sync that changed something or failed.
     """
     watched: dict[str, WatchedFolder] = {}
-    watched_elsewhere: set[int] = set()
+    watched_elsewhere: set[Followed] = set()
     wakeup = Event()
     with ThreadPoolExecutor(MAX_CONCURRENT_SYNCS, thread_name_prefix="sync") as pool:
         while not stopping.is_set():
             close_old_connections()
             try:
-                for workspace in _update_watched(watched, get_workspaces(), wakeup):
-                    if workspace.pk not in watched_elsewhere:
+                for source in _update_watched(watched, get_workspaces(), wakeup):
+                    if source not in watched_elsewhere:
                         on_result(
-                            workspace,
+                            _workspace_of(source),
                             MemoryHubError(
                                 "Another process watches this folder. This one takes over when that stops.",
                                 code="followed_elsewhere",
                             ),
                         )
-                        watched_elsewhere.add(workspace.pk)
+                        watched_elsewhere.add(source)
                 _schedule_unwritten(_followed(watched))
             except DatabaseError as error:
                 logger.warning("the database is not available: %s", error)
@@ -129,13 +134,18 @@ def follow_workspaces(
     connection.close()
 
 
-def followed_workspaces() -> list[Workspace]:
-    """Return the workspaces whose folders the worker watches."""
-    return list(Workspace.objects.filter(is_followed=True).exclude(path="").order_by("id"))
+def followed_workspaces() -> list[Followed]:
+    """Return the workspaces whose folders the worker watches, and their further folders that it watches."""
+    folders = SourceFolder.objects.filter(is_followed=True, removed_at=None).select_related("workspace")
+    return [*Workspace.objects.filter(is_followed=True).exclude(path="").order_by("id"), *folders.order_by("id")]
 
 
-def _followed(watched: dict[str, WatchedFolder]) -> dict[int, FollowedWorkspace]:
-    return {pk: one for folder in watched.values() for pk, one in folder.workspaces.items()}
+def _workspace_of(source: Followed) -> Workspace:
+    return source.workspace if isinstance(source, SourceFolder) else source
+
+
+def _followed(watched: dict[str, WatchedFolder]) -> dict[Followed, FollowedWorkspace]:
+    return {source: one for folder in watched.values() for source, one in folder.workspaces.items()}
 
 
 def _wait(stopping: Event, wakeup: Event, watched: dict[str, WatchedFolder]) -> None:
@@ -146,15 +156,13 @@ def _wait(stopping: Event, wakeup: Event, watched: dict[str, WatchedFolder]) -> 
         wakeup.wait(seconds)
 
 
-def _update_watched(
-    watched: dict[str, WatchedFolder], wanted: Collection[Workspace], wakeup: Event
-) -> list[Workspace]:
+def _update_watched(watched: dict[str, WatchedFolder], wanted: Collection[Followed], wakeup: Event) -> list[Followed]:
     """Start watching new folders, stop watching others, and refresh their workspaces.
 
     Return the workspaces whose folders another process watches. A folder that isn't on this machine is left to
     workers of other machines; one that disappears is left once a sync has marked its workspaces as unavailable.
     """
-    by_path: dict[str, list[Workspace]] = {}
+    by_path: dict[str, list[Followed]] = {}
     for workspace in wanted:
         by_path.setdefault(workspace.path, []).append(workspace)
     left = {path for path in by_path if is_left_to_others(path)}
@@ -177,16 +185,15 @@ def _update_watched(
     return watched_elsewhere
 
 
-def _update_workspaces(one: WatchedFolder, workspaces: list[Workspace]) -> None:
-    by_id = {workspace.pk: workspace for workspace in workspaces}
-    for pk in one.workspaces.keys() - by_id.keys():
-        if (running := one.workspaces.pop(pk).running) is not None:
+def _update_workspaces(one: WatchedFolder, sources: list[Followed]) -> None:
+    for source in one.workspaces.keys() - set(sources):
+        if (running := one.workspaces.pop(source).running) is not None:
             running.exception()  # waits until it ends
-    for pk, workspace in by_id.items():
-        if pk in one.workspaces:
-            one.workspaces[pk].workspace = workspace
+    for source in sources:
+        if source in one.workspaces:
+            one.workspaces[source].source = source
         else:
-            one.workspaces[pk] = FollowedWorkspace(workspace)
+            one.workspaces[source] = FollowedWorkspace(source)
 
 
 def _lock(path: str) -> ProcessLock | None:
@@ -243,7 +250,7 @@ def _schedule_changed(one: WatchedFolder, wakeup: Event, folder: Folder, paths: 
     """Schedule syncs of the workspaces whose project has one of the changed files."""
     names = {project_of_file(folder, one.layout, path) for path in paths}
     for each in list(one.workspaces.values()):
-        if None in names or not each.workspace.project or each.workspace.project in names:
+        if None in names or not each.source.project or each.source.project in names:
             _schedule_sync(each, wakeup)
 
 
@@ -261,16 +268,19 @@ def _schedule_sync(one: FollowedWorkspace, wakeup: Event) -> None:
     wakeup.set()
 
 
-def _schedule_unwritten(watched: dict[int, FollowedWorkspace]) -> None:
+def _schedule_unwritten(watched: dict[Followed, FollowedWorkspace]) -> None:
     """Schedule an immediate sync of folders that lack saved changes."""
-    writing = {pk: one for pk, one in watched.items() if one.workspace.write_back}
+    own = {one.source: one for one in watched.values() if isinstance(one.source, Workspace)}
+    writing = {workspace.pk: one for workspace, one in own.items() if workspace.write_back}
+    workspaces = {workspace.pk: workspace for workspace in own}
     marks: dict[int, set[tuple[object, ...]]] = {pk: set() for pk in writing}
     rows = unwritten_documents().filter(workspace__in=writing) if writing else ()
     for row in rows:
         marks[row.workspace_id].add((row.pk, row.head_id))
     known = dict(SyncState.objects.filter(workspace__in=writing).values_list("workspace", "knowledge_mark"))
     for pk, one in writing.items():
-        if one.workspace.layout == "grip" and (mark := knowledge_mark(one.workspace)) != known.get(pk):
+        workspace = workspaces[pk]
+        if workspace.layout == "grip" and (mark := knowledge_mark(workspace)) != known.get(pk):
             marks[pk].add(("knowledge", mark))
         current = frozenset(marks[pk])
         if current and current != one.marks:
@@ -312,9 +322,11 @@ def _schedule_what_changed(one: WatchedFolder, wakeup: Event) -> None:
         _schedule_changed(one, wakeup, folder, changed)
         one.stamps = stamps
     for each in list(one.workspaces.values()):
-        if has_changed_instructions(each.workspace):
+        if has_changed_instructions(each.source):
             _schedule_sync(each, wakeup)
-    record_idle([pk for pk, each in one.workspaces.items() if each.due_at == NEVER], timezone.now())
+    idle = [source for source, each in one.workspaces.items() if each.due_at == NEVER]
+    folders = [source.pk for source in idle if isinstance(source, SourceFolder)]
+    record_idle([source.pk for source in idle if isinstance(source, Workspace)], folders, timezone.now())
 
 
 def _start_due_syncs(
@@ -324,7 +336,7 @@ def _start_due_syncs(
         if one.running is not None and one.running.done():
             one.running = None
         if one.running is None and one.due_at <= time.monotonic():
-            pause = NEVER if one.workspace.project else POLL_SECONDS  # homes are checked as a whole
+            pause = NEVER if one.source.project else POLL_SECONDS  # homes are checked as a whole
             with one.timing:
                 one.due_at, one.busy_since = time.monotonic() + pause, None
             one.running = pool.submit(_sync_one, one, actor, on_result, wakeup)
@@ -335,21 +347,21 @@ def _sync_one(one: FollowedWorkspace, actor: Actor, on_result: OnResult, wakeup:
     close_old_connections()
     retry_after: float | None = None
     try:
-        result = sync_workspace(one.workspace, by=By(actor, timezone.now()), wait=False)
+        result = _sync_source(one.source, By(actor, timezone.now()))
         if result.copies_left or any(file.verdict == "waiting" for file in result.written):
             retry_after = settings.MEMORYHUB_QUIET_SECONDS
         if result.has_changed or result.tally.problems:
-            on_result(one.workspace, result)
+            on_result(_workspace_of(one.source), result)
     except ImportRefused:
         retry_after = RETRY_SECONDS
     except MemoryHubError as error:
-        on_result(one.workspace, error)
+        on_result(_workspace_of(one.source), error)
         retry_after = POLL_SECONDS
     except DatabaseError as error:
-        logger.warning("sync of workspace %s failed: %s", one.workspace.pk, error)
+        logger.warning("sync of %s failed: %s", one.source.path, error)
         retry_after = RETRY_SECONDS
     except Exception:
-        logger.exception("sync of workspace %s failed", one.workspace.pk)
+        logger.exception("sync of %s failed", one.source.path)
         retry_after = POLL_SECONDS
     finally:
         connection.close()
@@ -357,3 +369,9 @@ def _sync_one(one: FollowedWorkspace, actor: Actor, on_result: OnResult, wakeup:
         with one.timing:
             one.due_at = min(one.due_at, time.monotonic() + retry_after)
     wakeup.set()
+
+
+def _sync_source(source: Followed, by: By) -> SyncResult:
+    if isinstance(source, SourceFolder):
+        return sync_folder(source, by=by, wait=False)
+    return sync_workspace(source, by=by, wait=False)

@@ -3,7 +3,7 @@
 from sessions_app.models.audit import AuditRecord, AuditSeal, IndexGuard, MutationGuard
 from sessions_app.models.conversations import AppendReceipt, DailyTotal, DeletedSession, Entry, Session, Summary
 from sessions_app.models.runs import Run
-from sessions_app.models.sources import ImportProblem, ImportReport, SourceFile
+from sessions_app.models.sources import ImportProblem, ImportReport, SourceFile, SourceFolder
 from sessions_app.models.syncs import SyncState
 from sessions_app.models.webhooks import Webhook, WebhookDelivery
 from sessions_app.models.workspaces import Membership, Workspace
@@ -23,6 +23,7 @@ __all__ = [
     "Run",
     "Session",
     "SourceFile",
+    "SourceFolder",
     "Summary",
     "SyncState",
     "Webhook",

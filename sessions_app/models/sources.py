@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -12,10 +15,56 @@ from sessions_app.models.conversations import Session
 from sessions_app.models.workspaces import Workspace, program_label
 
 
+class SourceFolder(models.Model):
+    """A folder that a workspace is fed from beside its own (``Workspace.path``): read, but never written to.
+
+    ``label``: unique in the workspace; what is read from the folder is named with it. ``project``,
+    ``instructions_path``: as in Workspace. The times are of its last syncs. ``removed_at``: since when it isn't read
+    any more; everything read from it stays.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="source_folders")
+    label = models.CharField(max_length=64)
+    path = models.TextField()
+    project = models.TextField(blank=True, default="")
+    layout = models.CharField(max_length=16, choices=Workspace.Layout.choices)
+    layout_version = models.CharField(max_length=100, blank=True)
+    instructions_path = models.TextField(blank=True, default="")
+    is_followed = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    removed_at = models.DateTimeField(null=True, blank=True)
+    succeeded_at = models.DateTimeField(null=True, blank=True)
+    changed_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    error_code = models.CharField(max_length=64, blank=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "label"], name="source_folder_label_once"),
+            models.UniqueConstraint(fields=["workspace", "path", "project"], name="source_folder_once"),
+            models.CheckConstraint(
+                condition=Q(failed_at=None) | ~Q(error_code=""), name="source_folder_failure_has_code"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def program(self) -> str:
+        return program_label(self.layout, self.layout_version)
+
+    @property
+    def unavailable_since(self) -> datetime | None:
+        return self.failed_at if self.error_code == "folder_missing" else None
+
+
 class SourceFile(models.Model):
     """A file in an agent's folder as last read. A session's file belongs to one epoch.
 
-    ``stamp``: the file's state when it was read (``memoryhub.lib.safe_folder``); "" forces another read.
+    ``folder``: null for the workspace's own; the paths of other folders' files are absolute. ``stamp``: the file's
+    state when it was read (``memoryhub.lib.safe_folder``); "" forces another read.
     """
 
     class Status(models.TextChoices):
@@ -27,6 +76,7 @@ class SourceFile(models.Model):
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="source_files")
     path = models.TextField()
+    folder = models.ForeignKey(SourceFolder, null=True, blank=True, on_delete=models.SET_NULL, related_name="files")
     path_hash = models.CharField(max_length=64)  # a path can be longer than an index row
     kind = models.CharField(max_length=16)
     status = models.CharField(max_length=16, choices=Status.choices)

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from memoryhub.lib.layouts.records import FileRead, HistoryLog, Problem
-from sessions_app.models import ImportProblem, ImportReport, Session, SourceFile, Workspace
+from sessions_app.models import ImportProblem, ImportReport, Session, SourceFile, SourceFolder, Workspace
 
 SESSIONS = "sessions"  # in SourceFile.extra: the keys of the sessions of a file whose records have ids
 HISTORY_EXTRA = "history_extra"  # in SourceFile.extra: what a history file has beside its entries
@@ -32,10 +32,27 @@ def find_source(workspace: Workspace, path: str) -> SourceFile | None:
     return SourceFile.objects.filter(workspace=workspace, path_hash=path_hash(path)).first()
 
 
+def is_recorded(row: SourceFile | None, read: FileRead) -> bool:
+    """Tell whether the state of a file that isn't or can't be read is already recorded."""
+    if row is None or row.status == Status.MISSING:
+        return False
+    rejected = any(problem.outcome == "rejected" for problem in read.problems)
+    return row.note == read.note and (row.status == Status.REJECTED) == rejected
+
+
 def record_source(
-    workspace: Workspace, read: FileRead, source: SourceFile | None, problems: Collection[Problem], now: datetime
+    workspace: Workspace,
+    read: FileRead,
+    source: SourceFile | None,
+    problems: Collection[Problem],
+    now: datetime,
+    *,
+    folder: SourceFolder | None = None,
 ) -> SourceFile:
-    """Record a file as this import saw it. An unreadable file keeps its earlier values."""
+    """Record a file as this import saw it. An unreadable file keeps its earlier values.
+
+    ``folder``: of a new file; None for the workspace's own.
+    """
     row = source or find_source(workspace, read.path) or SourceFile(workspace=workspace, path=read.path)
     row.path_hash = path_hash(read.path)
     row.kind = read.kind
@@ -43,7 +60,7 @@ def record_source(
     row.status = _status(read, problems)
     row.last_seen_at = now
     if row.pk is None:
-        row.first_seen_at = now
+        row.first_seen_at, row.folder = now, folder
     if read.info:
         row.size, row.mtime_ns, row.content_hash = read.info.size, read.info.mtime_ns, read.info.sha256
         row.stamp = "" if read.always_reread else read.info.stamp
@@ -77,8 +94,8 @@ def record_sessions(source: SourceFile, sessions: Collection[int], now: datetime
 
 
 def mark_missing(workspace: Workspace, now: datetime) -> list[Problem]:
-    """Mark files that the import at ``now`` didn't find as missing. Their rows are kept."""
-    missing = SourceFile.objects.filter(workspace=workspace, last_seen_at__lt=now)
+    """Mark files of the workspace's own folder that the import at ``now`` didn't find as missing."""
+    missing = SourceFile.objects.filter(workspace=workspace, folder=None, last_seen_at__lt=now)
     gone = Problem("", None, "was here at an earlier import and is gone", "all that came from it is kept", "held")
     return mark_files_missing(missing, gone, now)
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError, Refused
-from sessions_app.models import SyncState, Workspace
+from sessions_app.models import SourceFolder, SyncState, Workspace
 from sessions_app.models.workspaces import INSTRUCTED, WRITTEN_BACK
 from sessions_app.services.audit import By
 from sessions_app.services.workspaces import save_settings
@@ -85,10 +85,12 @@ def record_success(
     state.save()
 
 
-def record_idle(workspaces: Collection[int], now: datetime) -> None:
-    """Store that nothing changed in the folders of workspaces that are in sync, given their primary keys."""
+def record_idle(workspaces: Collection[int], folders: Collection[int], now: datetime) -> None:
+    """Store that nothing changed in folders that are in sync: of workspaces, and further ones, by primary key."""
     states = SyncState.objects.filter(workspace__in=workspaces, error_code="").exclude(succeeded_at=None)
     states.update(succeeded_at=now)
+    known = SourceFolder.objects.filter(pk__in=folders, error_code="").exclude(succeeded_at=None)
+    known.update(succeeded_at=now)
 
 
 def record_failure(

@@ -213,8 +213,8 @@ def test_instructions_in_the_projects_folder_are_read_where_that_is_allowed(home
 
 
 def test_instructions_in_the_root_folder_are_not_read(tmp_path):
-    assert importing._instructions_folder(tmp_path, Project("root", "root", "/"), anywhere) is None
-    assert importing._instructions_folder(tmp_path, Project("work", "work", str(tmp_path)), anywhere) == tmp_path
+    assert importing.instructions_folder(tmp_path, Project("root", "root", "/"), anywhere) is None
+    assert importing.instructions_folder(tmp_path, Project("work", "work", str(tmp_path)), anywhere) == tmp_path
 
 
 def test_instructions_are_written_only_if_that_is_turned_on(home):

@@ -84,6 +84,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "workspace-files": ("viewer", "viewer"),
     "sync": ("viewer", "viewer"),
     "switch-sync": ("-", "operator"),
+    "add-source-folder": ("-", "superuser"),
+    "change-source-folder": ("-", "operator"),
     "sync-now": ("-", "operator"),
     "send-to-agent": ("-", "operator"),
     "import-again": ("-", "operator"),

@@ -47,6 +47,7 @@ from sessions_app.models import (
     Membership,
     Run,
     Session,
+    SourceFolder,
     Webhook,
     Workspace,
 )
@@ -66,6 +67,7 @@ STOPS_POLLING = 286  # what an open page hears once its person is signed out
 ROLES = ("anonymous", "stranger", "viewer", "editor", "operator", "superuser")
 OF_SEGMENT: dict[str, type[Model]] = {  # what the number after a part of an address is the key of
     "imports": ImportReport,
+    "folders": SourceFolder,
     "work": Job,
     "webhooks": Webhook,
     "review": HeldChange,
@@ -125,6 +127,7 @@ def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
     Forgotten.objects.create(workspace=workspace, kind="phrase", forgotten_by="olga", counts={})
     Forgotten.objects.create(workspace=None, kind="person", forgotten_by="olga", counts={})
     Workspace.objects.filter(pk=workspace.pk).update(path="/nowhere")
+    SourceFolder.objects.create(workspace=workspace, label="codex", path="/nowhere", layout="codex")
     Job.objects.create(workspace=workspace, kind="export", requested_by="olga")
     token, _ = issue_token(workspace, "desk", list(SCOPES), by=by)
     ReadGrant.objects.create(token=token, workspace=workspace)

@@ -17,19 +17,28 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem, text_hash
 from memoryhub.lib.validation import clean_text
-from sessions_app.models import DeletedSession, Run, Session, Workspace
+from sessions_app.models import DeletedSession, Run, Session, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.lifecycle import forgotten_key
 
 
-def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> ImportCounts:
+def import_history(
+    *,
+    workspace: Workspace,
+    log: HistoryLog,
+    path: str,
+    now: datetime,
+    dry_run: bool,
+    folder: SourceFolder | None = None,
+) -> ImportCounts:
     """Store the entries of a log that aren't stored yet. Importing a log twice adds and changes nothing.
 
     Entries are matched by ``match_history``, so that a rotation, a trimmed journal, an edit in the middle or the
     upgrade from HISTORY.md to a journal neither loses nor duplicates entries. An edited entry becomes a new version.
-    New entries and versions that the content check flags are held.
+    New entries and versions that the content check flags are held. ``folder``: which the file is in; None for the
+    workspace's own.
     """
-    stored = _stored(workspace)
+    stored = _stored(workspace, folder)
     match = match_history(
         [entry.identity for entry in stored],
         [LogEntry(text_hash(entry.content), entry.occurred_at) for entry in log.entries],
@@ -144,15 +153,15 @@ class _Stored:
     identity: LogEntry
 
 
-def _stored(workspace: Workspace) -> list[_Stored]:
-    """Return the latest version of each entry, in order."""
+def _stored(workspace: Workspace, folder: SourceFolder | None) -> list[_Stored]:
+    """Return the latest version of each entry from a folder, in order; the workspace's own has the hub's, too."""
     if workspace.pk is None:
         return []
+    rows = HistoryEntry.objects.filter(workspace=workspace).order_by("position")
+    rows = rows.filter(source__startswith=f"{folder.path}/") if folder else rows.exclude(source__startswith="/")
     names = ("pk", "position", "version_of", "is_archived", "source_hash", "occurred_at", "source")
     latest = {}
-    for pk, position, first, is_archived, text, occurred_at, source in (
-        HistoryEntry.objects.filter(workspace=workspace).order_by("position").values_list(*names)
-    ):
+    for pk, position, first, is_archived, text, occurred_at, source in rows.values_list(*names):
         place = position if first is None else first
         latest[place] = _Stored(pk, place, is_archived, LogEntry(text, occurred_at, bool(source)))
     return list(latest.values())

@@ -22,7 +22,7 @@ from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.text.change_guard import check_change, pin_reasons, safe_part, safety_reasons
-from sessions_app.models import Workspace
+from sessions_app.models import SourceFolder, Workspace
 from sessions_app.services.audit import Actor, By
 
 SYNC = Actor("sync", "the agent's file")
@@ -42,15 +42,20 @@ def import_document(
     now: datetime,
     dry_run: bool,
     modified_at: datetime | None = None,
+    folder: SourceFolder | None = None,
 ) -> ImportCounts:
     """Update a document from its file as ``plan_outside_edit`` decides. Idempotent.
 
-    ``modified_at``: when the file was last modified, if known.
+    ``modified_at``: when the file was last modified, if known. ``folder``: which it is in; None for the workspace's
+    own. A document of another folder with the same name isn't changed.
     """
     tally = ImportCounts()
     document = None
     if workspace.pk:
         document = _documents().filter(workspace=workspace, name=record.name).first()
+    if document and document.folder_id != (folder.pk if folder else None):
+        what = f"another folder of the workspace already has a document named {record.name}"
+        return ImportCounts(problems=[Problem(path, None, what, "not imported", "rejected")])
     if document and not dry_run:
         _set_limits(document, record)
     edit = _checked(document, _plan(document, record, _written_at(document, modified_at, now)), record)
@@ -58,7 +63,7 @@ def import_document(
     if dry_run or edit.verdict == "unchanged":
         return tally
     with transaction.atomic():
-        document = document or open_document(workspace, record.name, path)
+        document = document or open_document(workspace, record.name, path, folder=folder)
         _set_limits(document, record)
         if document.path != path and edit.verdict != "empty":
             MemoryDocument.objects.filter(pk=document.pk).update(path=path)

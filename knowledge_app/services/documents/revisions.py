@@ -13,7 +13,7 @@ from knowledge_app.services.documents.limits import check_limits
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
-from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.models import AuditRecord, Run, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 
 
@@ -28,9 +28,12 @@ def content_hash(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def open_document(workspace: Workspace, name: str, path: str = "") -> MemoryDocument:
+def open_document(
+    workspace: Workspace, name: str, path: str = "", *, folder: SourceFolder | None = None
+) -> MemoryDocument:
     """Return a document; create it without a revision if it doesn't exist."""
-    document, _ = MemoryDocument.objects.get_or_create(workspace=workspace, name=name, defaults={"path": path})
+    values = {"path": path, "folder": folder}
+    document, _ = MemoryDocument.objects.get_or_create(workspace=workspace, name=name, defaults=values)
     return document
 
 

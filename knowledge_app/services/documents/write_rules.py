@@ -36,13 +36,13 @@ def writable() -> Q:
         condition |= Q(workspace__layout=layout, name__in=paths)
     for layout, pattern in WRITTEN_PATHS.items():
         condition |= Q(workspace__layout=layout, is_instructions=False, path__regex=pattern)
-    return condition & ~Q(workspace__path="")
+    return condition & Q(folder=None) & ~Q(workspace__path="")
 
 
 def is_writable(document: MemoryDocument, workspace: Workspace) -> bool:
     """Tell whether the hub may write a document, if writing is on. The same condition as ``writable``."""
     layout = workspace.layout
-    if not workspace.path:
+    if not workspace.path or document.folder_id is not None:
         return False
     if are_instructions(document, layout):
         return workspace.write_instructions
@@ -64,6 +64,8 @@ def why_not_writable(document: MemoryDocument, workspace: Workspace) -> str:
     """Return the reason why the hub never writes a document; "" if it may."""
     if is_writable(document, workspace):
         return ""
+    if document.folder_id is not None:
+        return gettext("From an additional folder, which the hub only reads.")
     if are_instructions(document, workspace.layout):
         return gettext("Instructions that people keep, often in Git. Writing them is off.")
     if workspace.layout == Workspace.Layout.CODEX:

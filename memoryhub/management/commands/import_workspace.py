@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import import_json
+from memoryhub.find_by_name import find_workspace
 from memoryhub.jobs.labels import added_label
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.problem_groups import problem_lines
@@ -19,8 +20,9 @@ from memoryhub.processes import registered
 from memoryhub.sync.import_requests import anywhere, run_import
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.projects import Home, open_home
+from memoryhub.sync.source_folders import add_folder, open_source, preview, sync_folder
 from memoryhub.templatetags.memoryhub import filesize
-from sessions_app.models import ImportReport, Workspace
+from sessions_app.models import ImportReport, SourceFolder, Workspace
 from sessions_app.models.workspaces import program_label
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
@@ -46,6 +48,13 @@ class Command(JsonCommand):
         )
         parser.add_argument("--all", action="store_true", help="all projects in an agent's home")
         parser.add_argument("--follow", action="store_true", help="let the worker follow the folder from now on")
+        parser.add_argument(
+            "--into",
+            default="",
+            metavar="WORKSPACE",
+            help="add the folder to a workspace that has another one; it is read and never written to",
+        )
+        parser.add_argument("--label", default="", help="name of the folder in the workspace, with --into")
         parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
 
     def run(
@@ -58,6 +67,8 @@ class Command(JsonCommand):
         all: bool,  # noqa: A002
         follow: bool,
         dry_run: bool,
+        into: str = "",
+        label: str = "",
         json: bool = False,
         **_options: Any,
     ) -> dict[str, Any]:
@@ -65,6 +76,11 @@ class Command(JsonCommand):
         projects = self._projects(_home(folder, layout), project, is_all=all, as_json=json)
         if len(projects) > 1 and name:
             raise Invalid("--name is for one project.", code="wrong_arguments")
+        if into:
+            if len(projects) > 1 or name:
+                raise Invalid("--into is for one project, and doesn't go with --name.", code="wrong_arguments")
+            wanted = {"project": projects[0], "layout": layout, "label": label}
+            return _add(find_workspace(into), folder, follow=follow, dry_run=dry_run, **wanted)
         options: dict[str, Any] = {"name": name, "layout": layout, "follow": follow, "dry_run": dry_run}
         if len(projects) == 1:
             return self._import(folder, projects[0], **options)
@@ -152,6 +168,21 @@ class Command(JsonCommand):
             self.line(f"  {word}: {counts or 'nothing'}")
         for line in problem_lines(result["problems"]):
             self.line(f"  {line}")
+
+
+def _add(workspace: Workspace, path: Path, *, follow: bool, dry_run: bool, **options: str) -> dict[str, Any]:
+    """Add a folder to a workspace, and import it; one that was added before is imported again."""
+    by = By(COMMAND, timezone.now())
+    source = open_source(workspace, path, may_read=anywhere, **options)
+    known = SourceFolder.objects.filter(workspace=workspace, path=source.path, project=source.project).first()
+    if dry_run:
+        result = preview(known or source, by=by)
+    else:
+        if known is None or known.removed_at is not None:
+            known = add_folder(workspace, path, by=by, may_read=anywhere, follow=follow, **options)
+        result = sync_folder(known, by=by, full=True)
+    label = result.source.label if result.source else ""
+    return import_json(workspace, result.found, result.tally) | {"dry_run": dry_run, "folder": label}
 
 
 def _home(folder: Path, layout: str) -> Home | None:

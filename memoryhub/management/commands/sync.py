@@ -7,17 +7,19 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 
-from memoryhub.as_json import import_json
+from memoryhub.as_json import folder_json, import_json
 from memoryhub.find_by_name import find_workspace
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import MemoryHubError, NotFound
 from memoryhub.lib.problem_groups import problem_lines
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.sync.source_folders import remove_folder, sync_folders
 from memoryhub.sync.status import waiting_files, written_files
 from memoryhub.sync.syncing import SyncResult, sync_workspace
-from memoryhub.sync.watching import follow_workspaces, followed_workspaces
-from sessions_app.models import SyncState, Workspace
+from memoryhub.sync.watching import Followed, follow_workspaces, followed_workspaces
+from sessions_app.models import SourceFolder, SyncState, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 
@@ -58,6 +60,14 @@ class Command(JsonCommand):
             help="include the instructions that people keep, such as CLAUDE.md, in what is written back",
         )
 
+        parser.add_argument(
+            "--remove-folder",
+            dest="remove",
+            default="",
+            metavar="LABEL",
+            help="stop reading a further folder of the workspace; what was read from it stays",
+        )
+
     def run(
         self,
         *,
@@ -69,10 +79,13 @@ class Command(JsonCommand):
         follow: bool | None,
         write_back: bool | None,
         write_instructions: bool | None = None,
+        remove: str = "",
         json: bool,
         **_options: Any,
     ) -> dict[str, Any]:
         chosen = [find_workspace(name) for name in workspaces]
+        if remove:
+            return _remove(chosen, remove)
         if two_way is not None:
             follow, write_back = two_way, two_way
         for workspace in chosen:
@@ -82,13 +95,11 @@ class Command(JsonCommand):
                 self._show_switches(workspace, switches)
         if watch:
             return self._watch([workspace.pk for workspace in chosen], as_json=json)
-        if not chosen:
-            known = Workspace.objects.exclude(path="").order_by("id")
-            chosen = [workspace for workspace in known if not Path(workspace.path).is_file()]
+        chosen = chosen or _all()
         if status:
             return _one_or_all([_status(workspace) for workspace in chosen])
         if len(workspaces) == 1:
-            return _document(sync_workspace(chosen[0], by=By(COMMAND, timezone.now()), full=full))
+            return _sync_all(chosen[0], full=full)
         return {"workspaces": [self._sync(workspace, full=full) for workspace in chosen]}
 
     def _show_switches(self, workspace: Workspace, switches: dict[str, bool | None]) -> None:
@@ -102,6 +113,10 @@ class Command(JsonCommand):
 
     def _show(self, one: dict[str, Any]) -> None:
         self.line(f"{one['workspace']}: {_words(one)}")
+        for folder in one["folders"] if isinstance(one.get("folders"), list) else []:
+            self.line(f"  further folder {folder['label']}: {folder['path']} ({folder['error'] or 'read only'})")
+        for label, result in one["folders"].items() if isinstance(one.get("folders"), dict) else []:
+            self.line(f"  {label}: {_words(result)}")
         for file in one.get("files", []):
             self.line(f"  {file['standing']}: {file['path']}{': ' if file['note'] else ''}{file['note']}")
         for line in problem_lines(one.get("problems", [])):
@@ -113,7 +128,7 @@ class Command(JsonCommand):
 
     def _sync(self, workspace: Workspace, *, full: bool) -> dict[str, Any]:
         try:
-            return _document(sync_workspace(workspace, by=By(COMMAND, timezone.now()), full=full))
+            return _sync_all(workspace, full=full)
         except MemoryHubError as error:
             self.exit_status = 1
             return {"workspace": workspace.slug, "error": {"code": error.code, "message": error.message}}
@@ -135,8 +150,11 @@ class Command(JsonCommand):
                 self._show(one)
             self.stdout.flush()
 
-        def chosen() -> list[Workspace]:
-            return list(Workspace.objects.filter(pk__in=pks)) if pks else followed_workspaces()
+        def chosen() -> list[Followed]:
+            if not pks:
+                return followed_workspaces()
+            folders = SourceFolder.objects.filter(workspace__in=pks, removed_at=None).select_related("workspace")
+            return [*Workspace.objects.filter(pk__in=pks).exclude(path=""), *folders]
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
@@ -145,6 +163,13 @@ class Command(JsonCommand):
             self.stdout.flush()
         follow_workspaces(stopping, chosen, actor=COMMAND, on_result=on_result)
         return {"stopped": True, "turns": turns}
+
+
+def _all() -> list[Workspace]:
+    """Return the workspaces with a folder, their own or a further one."""
+    fed = SourceFolder.objects.filter(removed_at=None).values("workspace")
+    known = Workspace.objects.filter(~Q(path="") | Q(pk__in=fed)).order_by("id")
+    return [workspace for workspace in known if not (workspace.path and Path(workspace.path).is_file())]
 
 
 def _one_or_all(documents: list[dict[str, Any]]) -> dict[str, Any]:
@@ -159,6 +184,29 @@ def _document(result: SyncResult) -> dict[str, Any]:
         "waiting": waiting,
         "lag_seconds": result.lag_seconds,
     }
+
+
+def _remove(chosen: list[Workspace], label: str) -> dict[str, Any]:
+    folder = SourceFolder.objects.filter(workspace__in=chosen, label=label, removed_at=None).first()
+    if len(chosen) != 1 or folder is None:
+        raise NotFound(f"The workspace has no further folder named {label}.", code="unknown_folder")
+    remove_folder(folder, by=By(COMMAND, timezone.now()))
+    return _status(chosen[0])
+
+
+def _sync_all(workspace: Workspace, *, full: bool) -> dict[str, Any]:
+    """Sync a workspace with its own folder and the further ones; "folders" has the results of those, by label."""
+    by = By(COMMAND, timezone.now())
+    further = {
+        folder.label: _document(result)
+        if isinstance(result, SyncResult)
+        else {"error": {"code": result.code, "message": result.message}}
+        for folder, result in sync_folders(workspace, by=by, full=full)
+    }
+    own = {"workspace": workspace.slug}
+    if workspace.path or not further:
+        own = _document(sync_workspace(workspace, by=by, full=full))
+    return own | ({"folders": further} if further else {})
 
 
 def _status(workspace: Workspace) -> dict[str, Any]:
@@ -177,6 +225,7 @@ def _status(workspace: Workspace) -> dict[str, Any]:
         "last_error": error,
         "lag_seconds": state.lag_seconds,
         "counts": state.counts,
+        "folders": [folder_json(folder) for folder in workspace.source_folders.filter(removed_at=None)],
         "files": [
             {"path": file.path, "kind": file.kind, "standing": file.standing, "note": file.note}
             for file in written_files(workspace)
@@ -191,7 +240,7 @@ def _words(one: dict[str, Any]) -> str:
         switches = ["followed" if one["follow"] else "not followed"]
         switches.append("written to" if one["write_back"] else "not written to")
         return ", ".join(switches)
-    parts = [f"{word} {_listed(one[word])}" for word in ("added", "updated") if one[word]]
+    parts = [f"{word} {_listed(one[word])}" for word in ("added", "updated") if one.get(word)]
     return "; ".join(parts) or "nothing new in the folder"
 
 

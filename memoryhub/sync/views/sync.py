@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.utils.translation import gettext_noop
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_POST
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
-from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role
+from memoryhub.permissions import (
+    EDITOR,
+    OPERATOR,
+    by_person,
+    get_workspace,
+    has_role,
+    is_hub_operator,
+    require_hub_operator,
+)
+from memoryhub.sync.forms import FolderForm
+from memoryhub.sync.source_folders import add_folder, follow_folder, remove_folder
 from memoryhub.sync.status import accepted_changes, first_difference, read_only_reasons, written_files
 from memoryhub.sync.sync_requests import is_requested, request_sync
-from sessions_app.models import SyncState
+from sessions_app.models import SourceFolder, SyncState
 from sessions_app.models.workspaces import INSTRUCTED
 from sessions_app.services.syncing import switch_sync
 
@@ -43,7 +55,9 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
         "difference": first_difference(files),
         "page": page,
         "read_only": [(source, reasons.get(source.path, "")) for source in page.rows],
-        "may_operate": bool(workspace.path) and has_role(request.user, workspace, OPERATOR),
+        "folders": workspace.source_folders.filter(removed_at=None).order_by("label"),
+        "folder_form": FolderForm() if is_hub_operator(request.user) else None,
+        "may_operate": has_role(request.user, workspace, OPERATOR),
         "can_write_back": workspace.can_be_written,
         "has_instructions": workspace.layout in INSTRUCTED,
     }
@@ -73,6 +87,37 @@ def sync_now(request: HttpRequest, slug: str) -> HttpResponse:
         request_sync(workspace, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
+    return redirect("sync", slug)
+
+
+@require_POST
+def add_source_folder(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add a further folder to a workspace, follow it, and request its first sync; for operators of the hub."""
+    require_hub_operator(request)
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    form = FolderForm(request.POST)
+    path = form.cleaned_data["path"] if form.is_valid() else ""
+    if not path:
+        messages.error(request, next((str(each[0]) for each in form.errors.values()), gettext("Enter a folder.")))
+        return redirect("sync", slug)
+    by = by_person(request)
+    try:
+        add_folder(workspace, Path(path), project=form.cleaned_data["project"].strip(), follow=True, by=by)
+        request_sync(workspace, by=by)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    return redirect("sync", slug)
+
+
+@require_POST
+def change_source_folder(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Remove a further folder, or follow it or not, whichever the form names."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    folder = get_object_or_404(SourceFolder, workspace=workspace, pk=pk, removed_at=None)
+    if "remove" in request.POST:
+        remove_folder(folder, by=by_person(request))
+    elif "follow" in request.POST:
+        follow_folder(folder, is_followed=request.POST["follow"] == "on", by=by_person(request))
     return redirect("sync", slug)
 
 
