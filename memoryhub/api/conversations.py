@@ -137,9 +137,12 @@ def consolidate_session(request: HttpRequest, pk: RowId) -> Any:
 
 
 @router.post("/sessions/{pk}/clear", response=responses.SessionAnswer, auth=EDIT)
-def clear_session(request: HttpRequest, pk: RowId) -> Any:
-    """Clear a session by starting a new epoch. Earlier entries stay readable under theirs."""
-    return operations.clear(caller_of(request), pk, now=timezone.now())
+def clear_session(request: HttpRequest, pk: RowId, body: requests.NewStart | None = None) -> Any:
+    """Clear a session by starting a new epoch. Earlier entries stay readable under theirs.
+
+    entries: what the new epoch starts with, so that entries are replaced in one call.
+    """
+    return operations.clear(caller_of(request), pk, body.entries if body else (), now=timezone.now())
 
 
 @router.post("/sessions/{pk}/archive-and-clear", response={202: responses.RunAnswer}, auth=EDIT)

@@ -56,6 +56,13 @@ class NewEntries(Body):
     entries: Entries
 
 
+class NewStart(Body):
+    entries: Annotated[
+        list[Annotated[dict[str, Any], WithJsonSchema(ENTRY)]],
+        Field(max_length=10_000, description="The entries of the new epoch, all or none."),
+    ] = []
+
+
 class NewEntriesOf(NewEntries):
     session: Key
 

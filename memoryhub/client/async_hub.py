@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import httpx2
@@ -140,9 +140,11 @@ class AsyncMemoryHub:
         """Request the consolidation of new entries into memory."""
         return await self._send(calls.consolidate(session_id), idempotency_key)
 
-    async def clear(self, session_id: int, *, idempotency_key: str = "") -> Session:
+    async def clear(
+        self, session_id: int, entries: Sequence[Mapping[str, Any]] = (), *, idempotency_key: str = ""
+    ) -> Session:
         """Clear a session by starting its next epoch. Earlier entries are kept."""
-        return await self._send(calls.clear(session_id), idempotency_key)
+        return await self._send(calls.clear(session_id, entries), idempotency_key)
 
     async def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> Run:
         """Consolidate all entries of a session, then clear it."""

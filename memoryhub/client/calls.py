@@ -149,8 +149,8 @@ def consolidate(session_id: int) -> Call[Run]:
     return _change("POST", f"/sessions/{session_id}/consolidate", {})
 
 
-def clear(session_id: int) -> Call[Session]:
-    return _change("POST", f"/sessions/{session_id}/clear", {})
+def clear(session_id: int, entries: Sequence[Mapping[str, Any]]) -> Call[Session]:
+    return _change("POST", f"/sessions/{session_id}/clear", {"entries": list(entries)} if entries else {})
 
 
 def archive_and_clear(session_id: int) -> Call[Run]:

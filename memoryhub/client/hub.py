@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import httpx2
@@ -144,9 +144,11 @@ class MemoryHub:
         """Request the consolidation of new entries into memory: ``hub.consolidate(12)``."""
         return self._send(calls.consolidate(session_id), idempotency_key)
 
-    def clear(self, session_id: int, *, idempotency_key: str = "") -> Session:
-        """Clear a session by starting its next epoch. Earlier entries are kept: ``hub.clear(12)``."""
-        return self._send(calls.clear(session_id), idempotency_key)
+    def clear(
+        self, session_id: int, entries: Sequence[Mapping[str, Any]] = (), *, idempotency_key: str = ""
+    ) -> Session:
+        """Start a session's next epoch, with ``entries``. Earlier entries are kept: ``hub.clear(12)``."""
+        return self._send(calls.clear(session_id, entries), idempotency_key)
 
     def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> Run:
         """Consolidate all entries of a session, then clear it: ``hub.archive_and_clear(12)``."""

@@ -60,6 +60,20 @@ def test_a_cursor_of_another_list_is_refused(agent):
     assert (answer.status_code, answer.json()["code"]) == (404, "bad_cursor")
 
 
+def test_a_session_is_cleared_with_new_entries_at_once_or_not_at_all(agent):
+    messages = [{"role": "user", "content": f"message {number}"} for number in range(250)]
+    pk = agent("POST", "/entries", {"session": "cli:main", "entries": messages[:2]}).json()["session"]
+
+    refused = agent("POST", f"/sessions/{pk}/clear", {"entries": [*messages[:150], {"role": "x"}]})
+    assert refused.status_code == 422
+    assert agent("GET", f"/sessions/{pk}").json()["epoch"] == 0
+
+    cleared = agent("POST", f"/sessions/{pk}/clear", {"entries": messages})
+    assert (cleared.status_code, cleared.json()["epoch"]) == (200, 1)
+    entries = agent("GET", f"/sessions/{pk}/entries?limit=200").json()["items"]
+    assert [entry["content"] for entry in entries] == [message["content"] for message in messages[:200]]
+
+
 def test_stats_compression_clearing_and_runs(agent):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO] * 12})
     pk = Session.objects.get().pk

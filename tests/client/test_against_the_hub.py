@@ -26,7 +26,8 @@ from memoryhub.client import (
     Refused,
     results,
 )
-from sessions_app.models import Entry, Workspace
+from memoryhub.client.adapters.items import add_items, read_items, replace_items
+from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import By
 from tests.client.conftest import finish
 from tests.hub import PERSON
@@ -118,6 +119,25 @@ def test_documents_history_and_knowledge_over_the_client(call):
     read = call("knowledge_entry", entry["id"])
     assert read == changed | {"access_count": 1, "accessed_at": read["accessed_at"]}
     assert "Tests run twice." in call("knowledge_prompt")
+
+
+def test_items_are_replaced_in_one_call_or_not_at_all(workspace, monkeypatch):
+    hub = waiting(token_for(workspace, *ALL))
+    first, second, third = ({"role": "user", "content": text} for text in ("one", "two", "three"))
+    add_items(hub, "cli:main", [first, second])
+
+    replace_items(hub, "cli:main", [first, third])
+    assert read_items(hub, "cli:main") == [first, third]
+
+    with pytest.raises(BadRequest):
+        replace_items(hub, "cli:main", [second, {"role": "nobody", "content": 1}])
+    monkeypatch.setattr(MemoryHub, "append", lambda *_: pytest.fail("the call after the first one isn't needed"))
+    replace_items(hub, "cli:main", [second])
+    assert read_items(hub, "cli:main") == [second]
+    assert Session.objects.get().epoch == 2
+
+    replace_items(hub, "cli:main", [])
+    assert read_items(hub, "cli:main") == []
 
 
 def test_sessions_and_runs_over_the_client(call):

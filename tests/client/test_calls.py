@@ -25,6 +25,7 @@ from tests.client.conftest import TOKEN
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 API = "/api/v1"
+HELLO = {"role": "user", "content": "Hello"}
 RUN = {"id": 41, "kind": "compression", "status": "queued"}
 
 
@@ -70,6 +71,7 @@ def sent(httpserver):
         ("compress", (12,), {}, "POST /sessions/12/compress", {}),
         ("consolidate", (12,), {}, "POST /sessions/12/consolidate", {}),
         ("clear", (12,), {}, "POST /sessions/12/clear", {}),
+        ("clear", (12, [HELLO]), {}, "POST /sessions/12/clear", {"entries": [HELLO]}),
         ("archive_and_clear", (12,), {}, "POST /sessions/12/archive-and-clear", {}),
         ("import_session", ("a.jsonl", "{}"), {}, "POST /sessions/import", {"name": "a.jsonl", "content": "{}"}),
         ("document", ("a b/c.md", 3), {}, "GET /documents/a%20b%2Fc.md?revision=3", None),

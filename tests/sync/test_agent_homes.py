@@ -15,11 +15,12 @@ from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.documents import limits, write_rules
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.layouts.records import Project
-from memoryhub.lib.safe_folder import Folder
+from memoryhub.lib.safe_folder import Folder, UnreadableFile
 from memoryhub.sync import importing, watching
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import anywhere
 from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.instructions import has_changed_instructions
 from memoryhub.sync.status import read_only_reasons
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import ImportReport, SyncState, Workspace
@@ -167,7 +168,7 @@ def test_one_check_of_a_home_finds_the_projects_that_changed(home):
         sync(workspace)
     SyncState.objects.update(succeeded_at="2026-01-01T00:00Z")
     one = watching.WatchedFolder(str(home), None)
-    one.workspaces = {row.pk: watching.FollowedWorkspace(row, due_at=watching.NEVER) for row in workspaces}
+    one.workspaces = {row: watching.FollowedWorkspace(row, due_at=watching.NEVER) for row in workspaces}
 
     watching._schedule_what_changed(one, Event())
     assert [each.due_at for each in one.workspaces.values()] == [watching.NEVER] * 2
@@ -181,11 +182,11 @@ def test_one_check_of_a_home_finds_the_projects_that_changed(home):
 def test_the_first_file_of_an_empty_home_is_a_change(home):
     [workspace, _] = import_all(home)
     one = watching.WatchedFolder(str(home), None, stamps={})
-    one.workspaces = {workspace.pk: watching.FollowedWorkspace(workspace, due_at=watching.NEVER)}
+    one.workspaces = {workspace: watching.FollowedWorkspace(workspace, due_at=watching.NEVER)}
 
     watching._schedule_what_changed(one, Event())
 
-    assert one.workspaces[workspace.pk].due_at < watching.NEVER
+    assert one.workspaces[workspace].due_at < watching.NEVER
 
 
 def test_a_project_is_synced_again_after_an_unexpected_error(home, monkeypatch):
@@ -210,6 +211,27 @@ def test_instructions_in_the_projects_folder_are_read_where_that_is_allowed(home
     documents = MemoryDocument.objects.filter(workspace=atlas).order_by("id")
     assert documents.count() == count
     assert [row.is_instructions for row in documents] == [False, True][:count]
+
+
+def test_instructions_that_cannot_be_read_need_no_sync_until_they_can(home, monkeypatch):
+    work = home.parent / "work" / ATLAS
+    work.mkdir(parents=True)
+    (work / "CLAUDE.md").write_text("# Rules\n\n- use tabs\n")
+    read_file = Folder.read
+
+    def refused(self, path, *arguments, **options):
+        if path == "CLAUDE.md":
+            raise UnreadableFile("can't be read: Permission denied")
+        return read_file(self, path, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "read", refused)
+        atlas, _ = import_all(home)
+        sync(atlas)
+        assert not has_changed_instructions(atlas)
+    assert has_changed_instructions(atlas)
+    sync(atlas)
+    assert not has_changed_instructions(atlas)
 
 
 def test_instructions_in_the_root_folder_are_not_read(tmp_path):

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
+
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import record_access
 from memoryhub.as_json import run_document, session_document
@@ -29,6 +31,7 @@ from sessions_app.services.stats import figures_of
 from sessions_app.services.transfer import export_session, import_session, problems_of
 
 Document = dict[str, Any]
+CHUNK = 100  # rows to parse at once; a row may become several entries
 NAME_BYTES = 200  # of a file name; file systems allow 255
 
 
@@ -180,10 +183,19 @@ def ask_for_run(
     return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
 
 
-def clear(caller: Caller, pk: int, *, now: datetime) -> Document:
-    """Clear a session by starting a new epoch; people can still read the earlier one. Raises SessionBusy."""
+@transaction.atomic
+def clear(caller: Caller, pk: int, rows: Sequence[Any] = (), *, now: datetime) -> Document:
+    """Clear a session by starting a new epoch, with ``rows`` as its entries; people can still read the earlier one.
+
+    ``rows``: see ``append``. If they are invalid, nothing is cleared. Raises SessionBusy, Invalid.
+    """
     require(caller, "edit")
-    return _session(clear_session(get_session(caller, pk), by=By(caller.actor, now)))
+    batches = [read_batch(rows[start : start + CHUNK], now=now) for start in range(0, len(rows), CHUNK)]
+    by = By(caller.actor, now)
+    session = clear_session(get_session(caller, pk), by=by)
+    for records in batches:
+        session = record_entries(caller.workspace, session.key, records, by=by).session
+    return _session(session)
 
 
 def archive_and_clear(caller: Caller, session: Session, *, now: datetime) -> Document:

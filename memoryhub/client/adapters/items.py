@@ -9,6 +9,7 @@ from memoryhub.client.hub import MemoryHub
 
 Item = dict[str, Any]
 BATCH = 100  # items in one call; the hub accepts 1,000 entries, and an item may be several
+MAX_REPLACED = 10_000  # items in one call that replaces others
 
 
 def read_items(hub: MemoryHub, session: str) -> list[Item]:
@@ -33,9 +34,18 @@ def add_items(hub: MemoryHub, session: str, items: Iterable[Item]) -> None:
 
 
 def replace_items(hub: MemoryHub, session: str, items: Iterable[Item]) -> None:
-    """Start a new epoch of a session with these items. The hub keeps the earlier ones. Needs the scope edit."""
-    clear_items(hub, session)
-    add_items(hub, session, items)
+    """Start a new epoch of a session with these items, in one call. The hub keeps the earlier ones.
+
+    Needs the scope edit. Items beyond MAX_REPLACED are appended afterwards.
+    """
+    rows = list(items)
+    found = next(iter(hub.sessions(key=session)), None)
+    if not found or not rows:
+        clear_items(hub, session)
+    else:
+        hub.clear(found["id"], rows[:MAX_REPLACED])
+        rows = rows[MAX_REPLACED:]
+    add_items(hub, session, rows)
 
 
 def clear_items(hub: MemoryHub, session: str) -> None:
