@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import MemoryDocument
 from memoryhub.lib.errors import NotFound
 from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.entries import session_by_key
 
 MAX_NAMES = 50  # listed in an error
 
@@ -22,7 +23,7 @@ def find_workspace(name: str) -> Workspace:
 
 def find_session(workspace: Workspace, key: str) -> Session:
     """Return a session by its key. Raises NotFound."""
-    session = Session.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
+    session = session_by_key(workspace, key)
     if session is None:
         raise NotFound(f"{workspace.slug} has no session {key!r}.")
     return session

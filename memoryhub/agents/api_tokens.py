@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, Refused
+from memoryhub.lib.prepared import PreparedRows
 from memoryhub.models import ApiToken, IdempotentCall, ReadGrant
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -36,6 +37,7 @@ LAST_USED_PRECISION = timedelta(seconds=10)  # precision of last_used_at
 IDEMPOTENCY_LIFETIME = timedelta(days=1)  # lifetime of an idempotency key
 MAX_NAME = 100
 BEARER_HINT = "Send a token of this hub as 'Authorization: Bearer mh_…'."
+_BY_PREFIX = PreparedRows(1, lambda prefix: ApiToken.objects.select_related("workspace").filter(prefix=prefix))
 _SHAPE = re.compile(r"(mh_[0-9a-f]{10})_[A-Za-z0-9_-]{43}")
 
 
@@ -195,7 +197,7 @@ def bearer_token(authorization: str) -> str:
 def authenticate(text: str, *, via: str, now: datetime) -> Caller:
     """Return the caller with this token. Raises NotAuthenticated."""
     shape = _SHAPE.fullmatch(text)
-    token = ApiToken.objects.select_related("workspace").filter(prefix=shape[1]).first() if shape else None
+    token = _BY_PREFIX.first(shape[1]) if shape else None
     if token is None or not hmac.compare_digest(token.token_hash, _hash(text)):
         raise NotAuthenticated(BEARER_HINT)
     if token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):

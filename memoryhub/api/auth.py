@@ -205,8 +205,9 @@ def _run_once(call: WriteCall, run: Callable[[], HttpResponse]) -> HttpResponse:
 
 def _stored_response(call: WriteCall) -> HttpResponse | None:
     """Return the stored response of an idempotency key, a conflict if the request differs, or None."""
-    calls = IdempotentCall.objects.filter(token=call.caller.token, idempotency_key=call.key)
-    kept = calls.first() if call.key else None
+    if not call.key:
+        return None
+    kept = IdempotentCall.objects.filter(token=call.caller.token, idempotency_key=call.key).first()
     if kept is None:
         return None
     if kept.request_hash != call.request_hash:

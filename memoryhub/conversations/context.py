@@ -19,6 +19,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.rows.knowledge import context_lines
 from memoryhub.lib.content_check.check import flagged_lines
+from memoryhub.lib.prepared import PreparedRows
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows
@@ -30,6 +31,17 @@ STEPS = 4  # entries are dropped by 1 / STEPS of the budget at once
 # Values of ContextPart.source.
 SUMMARY, SUMMARY_TEXT, KNOWLEDGE = gettext_noop("summary"), gettext_noop("summary text"), gettext_noop("knowledge")
 INDENT = "    "
+_SESSION = PreparedRows(1, lambda pk: Session.objects.select_related("workspace").filter(pk=pk))
+_DOCUMENTS = PreparedRows(
+    1,
+    lambda workspace: MemoryDocument.objects.select_related("head").filter(workspace=workspace, head__isnull=False),
+)
+_SUMMARIES = PreparedRows(
+    2,
+    lambda session, epoch: Summary.objects.filter(session=session, epoch=epoch, parent=None).order_by(
+        "first_position", "id"
+    ),
+)
 _LINE_ENDS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _STARTS = re.compile(
     r"^(?=\s*===|  calls |\s*(?:user|human|assistant|ai|system|developer|tool|context)(?: \([^\n]*\))?:)",
@@ -79,7 +91,7 @@ def build_context(
     everything, by default the workspace's token limit, 0 for none. Over budget, entries are dropped first, then the
     oldest summaries, then documents. Messages have the shape of OpenAI's chat messages (formats.md, section 1).
     """
-    session.refresh_from_db()
+    session = _current(session)
     budget = session.workspace.max_tokens if max_tokens is None else max(0, max_tokens)
     fixed, dropped = _within_budget(_documents(session) + _knowledge(session), _summaries(session), budget)
     remaining = budget - sum(part.tokens for part in fixed) if budget else 0
@@ -236,9 +248,16 @@ def _line(entry: Entry) -> str:
     )
 
 
+def _current(session: Session) -> Session:
+    """Return a session and its workspace as they are stored now. Raises Session.DoesNotExist."""
+    found = _SESSION.first(session.pk)
+    if found is None:
+        raise Session.DoesNotExist
+    return found
+
+
 def _documents(session: Session) -> list[ContextPart]:
-    found = MemoryDocument.objects.filter(workspace_id=session.workspace_id, head__isnull=False)
-    by_name = {document.name: document for document in found.select_related("head")}
+    by_name = {document.name: document for document in _DOCUMENTS.all(session.workspace_id)}
     parts = []
     for name in DOCUMENT_ORDER:
         document = by_name.get(name)
@@ -260,10 +279,9 @@ def _knowledge(session: Session) -> list[ContextPart]:
 def _summaries(session: Session) -> list[ContextPart]:
     text = _unflagged(session.summary_text)
     parts = [_data(session, text, SUMMARY_TEXT)] if text else []
-    summaries = Summary.objects.filter(session=session, epoch=session.epoch, parent=None)
     return parts + [
         _data(session, f"[Summary of earlier conversation]\n{_text_of(summary)}", SUMMARY, summary)
-        for summary in summaries.order_by("first_position", "id")
+        for summary in _SUMMARIES.all(session.pk, session.epoch)
     ]
 
 

@@ -140,15 +140,12 @@ def check_days() -> tuple[int, Iterable[Finding]]:
 
 def check_workspace_days() -> tuple[int, Iterable[Finding]]:
     """A workspace's daily totals are the sums of its sessions'."""
-    names = ("workspace_id", "day", "kind")
-    kept = DailyTotal.objects.filter(session__isnull=True).values_list(
-        *names, "entry_count", "token_count", "active_token_count"
-    )
-    added = (
-        DailyTotal.objects.filter(session__isnull=False)
-        .values_list(*names)
+    by_day = (
+        DailyTotal.objects.order_by()
+        .values_list("workspace_id", "day", "kind")
         .annotate(n=Sum("entry_count"), tokens=Sum("token_count"), active=Sum("active_token_count"))
     )
+    kept, added = by_day.filter(session__isnull=True), by_day.filter(session__isnull=False)
     differing = set(kept) ^ set(added)
     places = sorted({(workspace, str(day)) for workspace, day, *_ in differing})
     return len(kept), [

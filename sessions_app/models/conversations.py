@@ -231,16 +231,18 @@ class Entry(models.Model):
 
 
 class DailyTotal(models.Model):
-    """Entries and tokens by day and kind, of a session or (session null) a workspace.
+    """Entries and tokens by day and kind, of a session or (session null) of some of a workspace's sessions.
 
-    Maintained by the services that write entries, so that charts don't scan them. ``day`` is in UTC; entries without
-    a time count on the day their session was last written.
+    A workspace's totals are the sums of its rows, each for the sessions of one ``part`` (see ``totals._part_of``), so
+    that appends needn't wait for each other. Maintained by the services that write entries, so that charts don't scan
+    them. ``day`` is in UTC; entries without a time count on the day their session was last written.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="daily_totals")
     session = models.ForeignKey(Session, null=True, blank=True, on_delete=models.CASCADE, related_name="daily_totals")
     day = models.DateField()
     kind = models.CharField(max_length=16, choices=Entry.Kind.choices)
+    part = models.PositiveSmallIntegerField(default=0, db_default=0)
     entry_count = models.PositiveIntegerField()
     token_count = models.PositiveBigIntegerField()
     active_token_count = models.PositiveBigIntegerField()
@@ -251,9 +253,9 @@ class DailyTotal(models.Model):
                 fields=["session", "day", "kind"], condition=Q(session__isnull=False), name="daily_session_once"
             ),
             models.UniqueConstraint(
-                fields=["workspace", "day", "kind"],
+                fields=["workspace", "day", "kind", "part"],
                 condition=Q(session__isnull=True),
-                name="daily_workspace_once",
+                name="daily_workspace_part_once",
             ),
             models.CheckConstraint(
                 condition=Q(active_token_count__lte=F("token_count")), name="daily_active_within_all"

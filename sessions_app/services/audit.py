@@ -12,10 +12,12 @@ from django.db import transaction
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.lib.prepared import PreparedRows, insert_row
 from memoryhub.models import Job
 from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit_chain import audit_mac
 
+_ENABLED_HOOKS = PreparedRows(1, lambda workspace: Webhook.objects.filter(workspace=workspace, is_enabled=True))
 # Events that webhooks can subscribe to. docs/activity.md maps the names that AgTerm and others use.
 EVENTS: dict[str, Promise | str] = {
     "entry.added": _("entries were added"),
@@ -75,7 +77,7 @@ def record(
         at=by.at,
     )
     written.mac = audit_mac(written)
-    written.save(force_insert=True)
+    insert_row(written)
     if workspace is not None and action in EVENTS:
         _queue_deliveries(written, workspace)
     return written
@@ -83,7 +85,7 @@ def record(
 
 def _queue_deliveries(written: AuditRecord, workspace: Workspace) -> None:
     """Queue a job for each webhook that subscribes to a record."""
-    for hook in Webhook.objects.filter(workspace=workspace, is_enabled=True):
+    for hook in _ENABLED_HOOKS.all(workspace.pk):
         if hook.actions and written.action not in hook.actions:
             continue
         delivery = WebhookDelivery(webhook=hook, record=written)

@@ -13,10 +13,11 @@ from django.utils.translation import gettext
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, NotFound
 from memoryhub.lib.layouts.records import EntryRecord
+from memoryhub.lib.prepared import PreparedRows, insert_row
 from memoryhub.lib.search.index_maintenance import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
 from memoryhub.lib.validation import json_text
-from sessions_app.models import AppendReceipt, Entry, Session, Summary
+from sessions_app.models import AppendReceipt, Entry, Session, Summary, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.parsing import batch_hash
 from sessions_app.services.totals import add_entries
@@ -24,6 +25,8 @@ from sessions_app.services.totals import add_entries
 BATCH_ROWS = 500
 MANY = 50  # entries per batch from which they are indexed in bulk
 MAX_KEY_LENGTH = 200
+_BY_KEY = PreparedRows(2, lambda workspace, key: Session.objects.filter(workspace=workspace, key=key))
+_LOCKED = PreparedRows(1, lambda pk: Session.objects.select_for_update().filter(pk=pk))
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,9 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
     """
     if len(idempotency_key) > MAX_KEY_LENGTH:
         raise Conflict(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.", code="idempotency_key_reused")
-    session = lock_session(session.pk)
-    body_hash = batch_hash(records) if idempotency_key else ""
-    receipts = AppendReceipt.objects.filter(session=session, idempotency_key=idempotency_key)
-    known = receipts.first() if idempotency_key else None
-    if known:
-        if known.body_hash != body_hash:
-            raise Conflict(
-                "This idempotency key was used with different entries. Send a new key.", code="idempotency_key_reused"
-            )
-        return Appended(session, known.epoch, known.first_position, known.entry_count, is_repeat=True)
+    session = _locked(session)
+    if idempotency_key and (known := _known(session, records, idempotency_key)):
+        return known
     first = session.next_position
     entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=by.at)
     add_entries(session, entries, now=by.at)
@@ -64,7 +60,7 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
         AppendReceipt.objects.create(
             session=session,
             idempotency_key=idempotency_key,
-            body_hash=body_hash,
+            body_hash=batch_hash(records),
             epoch=session.epoch,
             first_position=first,
             entry_count=len(entries),
@@ -72,6 +68,17 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
         )
     _audit(session, entries, by)
     return Appended(session, session.epoch, first, len(entries))
+
+
+def _known(session: Session, records: Sequence[EntryRecord], idempotency_key: str) -> Appended | None:
+    receipt = AppendReceipt.objects.filter(session=session, idempotency_key=idempotency_key).first()
+    if receipt is None:
+        return None
+    if receipt.body_hash != batch_hash(records):
+        raise Conflict(
+            "This idempotency key was used with different entries. Send a new key.", code="idempotency_key_reused"
+        )
+    return Appended(session, receipt.epoch, receipt.first_position, receipt.entry_count, is_repeat=True)
 
 
 def _audit(session: Session, entries: Sequence[Entry], by: By) -> None:
@@ -103,6 +110,23 @@ def lock_session(pk: int) -> Session:
     return locked
 
 
+def _locked(session: Session) -> Session:
+    """Lock a session as ``lock_session`` does, and keep its workspace, which was just read."""
+    locked = _LOCKED.first(session.pk)
+    if locked is None:
+        raise NotFound(gettext("The session was deleted."), code="session_gone")
+    locked.workspace = session.workspace
+    return locked
+
+
+def session_by_key(workspace: Workspace, key: str) -> Session | None:
+    """Return the session of a workspace with this key, None if there is none."""
+    found = _BY_KEY.first(workspace.pk, key)
+    if found is not None:
+        found.workspace = workspace
+    return found
+
+
 def write_entries(
     session: Session,
     records: Sequence[EntryRecord],
@@ -118,10 +142,13 @@ def write_entries(
     """
     by_id = summaries or {}
     counter = counter_for(session.workspace.model)
-    entries = (
+    entries = [
         _entry(session, record, epoch, position, by_id.get(record.summary_source_id), now, counter)
         for position, record in enumerate(records, first_position)
-    )
+    ]
+    if len(entries) == 1:
+        insert_row(entries[0])
+        return entries
     many = bulk_indexing(connection, Entry._meta.db_table) if len(records) >= MANY else nullcontext()
     with many:
         return Entry.objects.bulk_create(entries, batch_size=BATCH_ROWS)

@@ -19,7 +19,7 @@ from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Wo
 from sessions_app.models.conversations import KEY_LENGTH, channel_of
 from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import By, open_guard, record
-from sessions_app.services.entries import lock_session
+from sessions_app.services.entries import lock_session, session_by_key
 from sessions_app.services.totals import forget_days, recount_session
 
 MAX_TITLE = 500
@@ -48,8 +48,7 @@ def check_key(key: str) -> str:
 def open_session(workspace: Workspace, key: str, *, by: By, title: str = "") -> tuple[Session, bool]:
     """Get or create the session with a key; return it and whether it is new. Raises Invalid."""
     key = check_key(key)
-    known = Session.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
-    if known:
+    if known := session_by_key(workspace, key):
         return known, False
     try:
         return _create(workspace, key, title, by), True

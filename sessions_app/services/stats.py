@@ -10,6 +10,7 @@ from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from sessions_app.models import DailyTotal, Entry, ImportReport, Session, Workspace
+from sessions_app.services.totals import AMOUNTS
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ def figures_of(session: Session) -> TokenFigures:
 
 def daily_totals(workspace: Workspace, session: Session | None = None) -> list[DailyTotal]:
     """Return the daily totals by kind of a workspace or session, oldest first."""
-    rows = DailyTotal.objects.filter(workspace=workspace, session=session)
-    return list(rows.order_by("day", "kind"))
+    rows = DailyTotal.objects.filter(workspace=workspace, session=session).order_by("day", "kind")
+    added = rows.values_list("day", "kind").annotate(*map(Sum, AMOUNTS))
+    return [DailyTotal(day=day, kind=kind, **dict(zip(AMOUNTS, sums, strict=True))) for day, kind, *sums in added]
 
 
 def tokens_by_day(rows: Iterable[DailyTotal]) -> list[DayTokens]:

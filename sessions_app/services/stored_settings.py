@@ -17,6 +17,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.embeddings import PROVIDERS
 from memoryhub.lib.encrypted_text import decrypt_text, encrypt_text
 from memoryhub.lib.llm import PRESETS
+from memoryhub.lib.prepared import PreparedRows
 from memoryhub.lib.safe_http import AddressRefused, split_url
 from memoryhub.models import StoredSetting
 from sessions_app.services.audit import By, record
@@ -38,6 +39,9 @@ KEYS = {  # API keys, and the settings that say where they are sent
     MODEL_KEY: ("MEMORYHUB_LLM_BASE_URL",),
     EMBEDDING_KEY: ("MEMORYHUB_EMBEDDING_PROVIDER", "MEMORYHUB_EMBEDDING_BASE_URL"),
 }
+
+
+_STORED = PreparedRows(0, lambda: StoredSetting.objects.filter(name__in=TYPES))
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class HubSettings:
 
 def hub_settings() -> HubSettings:
     """Return the settings in effect. One query."""
-    rows = dict(StoredSetting.objects.filter(name__in=TYPES).values_list("name", "value"))
+    rows = {row.name: row.value for row in _STORED.all()}
     stored = {name: value for name, value in rows.items() if is_editable(name)}
     values = {name: getattr(settings, name) for name in TYPES}
     values |= {name: TYPES[name](value) for name, value in stored.items() if name not in KEYS}

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, TruncDate
 
 from memoryhub.lib.add_to_rows import add_to_rows
+from memoryhub.lib.prepared import update_row
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DailyTotal, Entry, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION
 
+PARTS = 16  # rows for the totals of a workspace's day and kind on PostgreSQL
 AMOUNTS = ("entry_count", "token_count", "active_token_count")
 SESSION_TOTALS = ("entry_count", "total_tokens", "active_entry_count", "active_tokens")
 
@@ -33,30 +35,36 @@ def add_entries(session: Session, entries: Sequence[Entry], *, now: datetime) ->
     session.total_tokens += tokens
     session.active_tokens += sum(entry.token_count for entry in active)
     session.updated_at = now
-    session.save(update_fields=["next_position", "updated_at", *SESSION_TOTALS])
+    update_row(session, ["next_position", "updated_at", *SESSION_TOTALS])
     days: defaultdict[tuple[date, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for entry in entries:
         day = (entry.occurred_at or now).astimezone(UTC).date()
         active_tokens = 0 if entry.is_injected else entry.token_count
         for place, amount in enumerate((1, entry.token_count, active_tokens)):
             days[day, entry.kind][place] += amount
-    for owner in (session.pk, None):
-        _add_to_days(session.workspace_id, owner, days)
-
-
-def _add_to_days(workspace_id: int, session_id: int | None, days: Mapping[tuple[date, str], Sequence[int]]) -> None:
-    """Add to the daily totals of a session or (None) of a workspace."""
+    rows = [
+        {"workspace_id": session.workspace_id, "day": day, "kind": kind} | dict(zip(AMOUNTS, amounts, strict=True))
+        for (day, kind), amounts in sorted(days.items())
+    ]
     add_to_rows(
         DailyTotal,
-        [
-            {"workspace_id": workspace_id, "session_id": session_id, "day": day, "kind": kind}
-            | dict(zip(AMOUNTS, amounts, strict=True))
-            for (day, kind), amounts in sorted(days.items())
-        ],
-        unique=("session_id" if session_id else "workspace_id", "day", "kind"),
-        condition=f"session_id IS {'NOT ' if session_id else ''}NULL",
+        [row | {"session_id": session.pk} for row in rows],
+        unique=("session_id", "day", "kind"),
+        condition="session_id IS NOT NULL",
         sums=AMOUNTS,
     )
+    add_to_rows(
+        DailyTotal,
+        [row | {"part": _part_of(session)} for row in rows],
+        unique=("workspace_id", "day", "kind", "part"),
+        condition="session_id IS NULL",
+        sums=AMOUNTS,
+    )
+
+
+def _part_of(session: Session) -> int:
+    """Return which of the workspace's rows counts a session. SQLite has one writer, so one row is enough."""
+    return session.pk % PARTS if connection.vendor == "postgresql" else 0
 
 
 def recount_session(session: Session) -> None:
@@ -83,7 +91,7 @@ def recount_session(session: Session) -> None:
         nothing = [0, 0, 0]
         change = [n - o for n, o in zip(new.get((day, kind), nothing), old.get((day, kind), nothing), strict=True)]
         if any(change):
-            _move_day(session.workspace_id, None, day, kind, change)
+            _move_day(session, day, kind, change)
     session.entry_count = sum(row["entries"] for row in days)
     session.total_tokens = sum(row["tokens"] for row in days)
     session.active_entry_count = sum(row["active_entries"] for row in days)
@@ -96,13 +104,15 @@ def forget_days(session: Session) -> None:
     """Remove a session's daily totals, also from the workspace's, before it is deleted."""
     for row in DailyTotal.objects.filter(session=session).order_by("day", "kind"):
         change = [-getattr(row, name) for name in AMOUNTS]
-        _move_day(session.workspace_id, None, row.day, row.kind, change)
+        _move_day(session, row.day, row.kind, change)
     DailyTotal.objects.filter(session=session).delete()
 
 
-def _move_day(workspace_id: int, session_id: int | None, day: date, kind: str, change: Sequence[int]) -> None:
-    """Add to a daily total; create it if missing, delete it if it becomes zero."""
-    row = DailyTotal.objects.filter(workspace_id=workspace_id, session=session_id, day=day, kind=kind)
+def _move_day(session: Session, day: date, kind: str, change: Sequence[int]) -> None:
+    """Add to a daily total of a session's workspace; create it if missing, delete it if it becomes zero."""
+    place = {"workspace_id": session.workspace_id, "session": None, "day": day, "kind": kind}
+    place["part"] = _part_of(session)
+    row = DailyTotal.objects.filter(**place)
     moved = {name: F(name) + amount for name, amount in zip(AMOUNTS, change, strict=True)}
     if row.update(**moved):
         if change[0] < 0:
@@ -111,7 +121,7 @@ def _move_day(workspace_id: int, session_id: int | None, day: date, kind: str, c
     amounts = dict(zip(AMOUNTS, change, strict=True))
     try:
         with transaction.atomic():
-            DailyTotal.objects.create(workspace_id=workspace_id, session_id=session_id, day=day, kind=kind, **amounts)
+            DailyTotal.objects.create(**place, **amounts)
     except IntegrityError:  # created concurrently by another session
         row.update(**moved)
 

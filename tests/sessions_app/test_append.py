@@ -1,13 +1,17 @@
+import threading
 from datetime import UTC, datetime
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from memoryhub.integrity import check_memory
 from sessions_app.models import AuditRecord, DailyTotal, Entry, Session
+from sessions_app.services.audit import By
+from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.parsing import read_batch
-from tests.hub import NOW, add, open_at, raises_code, talk, turn
+from sessions_app.services.stats import daily_totals
+from tests.hub import NOW, PERSON, add, open_at, raises_code, talk, turn
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +68,46 @@ def test_an_append_costs_the_same_however_long_the_session_is(workspace):
         add(session, turn(30))
 
     assert len(many) == len(few)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer")
+def test_appends_to_sessions_of_a_workspace_do_not_wait_for_each_other(workspace):
+    first, second = open_at(workspace, "cli:one"), open_at(workspace, "cli:two")
+    add(first, turn(0)), add(second, turn(0))
+    outcomes = []
+
+    def append_elsewhere():
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '50ms'")
+        try:
+            add(second, turn(1))
+            outcomes.append("added")
+        except OperationalError as error:
+            outcomes.append(str(error))
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        add(first, turn(1))
+        other = threading.Thread(target=append_elsewhere)
+        other.start()
+        other.join()
+
+    assert outcomes == ["added"]
+    assert sum(row.entry_count for row in daily_totals(workspace)) == Entry.objects.count() == 16
+    assert not check_memory().broken
+
+
+def test_a_deleted_session_leaves_the_totals_of_the_others(workspace):
+    sessions = [open_at(workspace, f"cli:{number}") for number in range(3)]
+    for number, session in enumerate(sessions):
+        talk(session, 1 + number)
+
+    delete_session(sessions[1], confirmation="cli:1", reason="", by=By(PERSON, NOW))
+
+    assert sum(row.entry_count for row in daily_totals(workspace)) == Entry.objects.count() == 16
+    assert not check_memory().broken
 
 
 def test_each_append_is_told_in_the_activity(workspace):

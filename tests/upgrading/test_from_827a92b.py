@@ -44,6 +44,8 @@ TRANSFORMED = {  # tables whose rows a later migration changes or moves
     "sessions_app_syncstate",
     "sessions_app_webhookdelivery",
 }
+if connection.vendor == "postgresql":
+    TRANSFORMED.add("sessions_app_dailytotal")  # its sums are kept
 GROWING = {"django_migrations", "django_content_type", "auth_permission"}  # `migrate` adds rows to these
 LEFT_OVER: frozenset[str] = frozenset()  # objects of the old schema that a new database no longer has
 HOME = "/srv/memoryhub"  # of the sample's hub
@@ -140,6 +142,22 @@ def test_upgrading_keeps_every_row(upgraded):
 
     assert {table: gone for table in kept if (gone := before[table] - after[table])} == {}
     assert {table for table in kept if after[table] - before[table]} <= GROWING
+
+
+def test_the_totals_of_each_day_are_kept(upgraded):
+    sums = {}
+    for when, tables in (("before", upgraded.before), ("after", upgraded.after)):
+        names, rows = tables["sessions_app_dailytotal"]
+        added: Counter[tuple[Any, ...]] = Counter()
+        for row in rows.elements():
+            values = dict(zip(names, row, strict=True))
+            place = tuple(values[name] for name in ("workspace_id", "session_id", "day", "kind"))
+            for name in ("entry_count", "token_count", "active_token_count"):
+                added[*place, name] += values[name]
+        sums[when] = added
+
+    assert sums["before"] == sums["after"]
+    assert sums["before"].total() > 0
 
 
 def test_an_upgraded_database_has_the_schema_of_a_new_one(upgraded):

@@ -1,0 +1,118 @@
+"""Statements of frequent calls, whose SQL is built once in each thread instead of for each call.
+
+Django builds the SQL of a queryset anew each time, which takes longer than the database's work for one row.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from django.db import connection
+from django.db.models import Field, Model, QuerySet, Value
+
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Marks where a parameter stands in a statement."""
+
+    number: int
+
+
+class PreparedRows(Generic[M]):
+    """A queryset of model rows with parameters, which may be keys and texts.
+
+    ``build`` gets an expression for each parameter: ``PreparedRows(1, lambda key: Session.objects.filter(key=key))``.
+    Rows that it joins with ``select_related`` must exist.
+    """
+
+    def __init__(self, parameters: int, build: Callable[..., QuerySet[M]]) -> None:
+        self.parameters, self.build = parameters, build
+        self._built = threading.local()
+
+    def all(self, *values: int | str) -> list[M]:
+        """Return the rows for these parameters."""
+        if not hasattr(self._built, "read"):
+            self._built.read = self._prepare()
+        rows: list[M] = self._built.read(values)
+        return rows
+
+    def first(self, *values: int | str) -> M | None:
+        """Return the first row for these parameters, None if there is none."""
+        return next(iter(self.all(*values)), None)
+
+    def _prepare(self) -> Callable[[Sequence[int | str]], list[M]]:
+        queryset = self.build(*(Value(_Place(number)) for number in range(self.parameters)))
+        compiler: Any = queryset.query.get_compiler(connection=connection)
+        sql, marked = compiler.as_sql()
+        converters = compiler.get_converters([column[0] for column in compiler.select])
+        infos = [compiler.klass_info, *compiler.klass_info.get("related_klass_infos", [])]
+        models = [_model_in(info, compiler.select) for info in infos]
+
+        def read(values: Sequence[int | str]) -> list[M]:
+            params = [values[one.number] if isinstance(one, _Place) else one for one in marked]
+            with connection.cursor() as cursor:
+                cursor.execute(sql, params)
+                found = cursor.fetchall()
+            rows = []
+            for row in compiler.apply_converters(found, converters):
+                made, *related = [make(row) for make in models]
+                for info, other in zip(infos[1:], related, strict=True):
+                    info["local_setter"](made, other)
+                rows.append(made)
+            return rows
+
+        return read
+
+
+def _model_in(info: dict[str, Any], select: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that makes the object of one table from a row of a join."""
+    places = info["select_fields"]
+    names = [select[place][0].target.attname for place in places]
+    return lambda row: info["model"].from_db("default", names, [row[place] for place in places])
+
+
+def insert_row(row: Model) -> None:
+    """Insert a new row with one statement, and set its primary key. Sends no signals."""
+    sql, fields = _insert(type(row), connection.vendor)
+    values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        row.pk = cursor.lastrowid if connection.vendor == "sqlite" else cursor.fetchone()[0]
+    row._state.adding, row._state.db = False, "default"
+
+
+def update_row(row: Model, names: Sequence[str]) -> None:
+    """Store some fields of a row with one statement. Sends no signals."""
+    sql, fields = _update(type(row), tuple(names))
+    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, row.pk])
+
+
+@cache
+def _insert(model: type[Model], vendor: str) -> tuple[str, list[Field[Any, Any]]]:
+    fields = [field for field in model._meta.local_concrete_fields if not (field.primary_key or field.generated)]
+    columns, marks = ", ".join(map(_column, fields)), ", ".join(["%s"] * len(fields))
+    returning = f" RETURNING {_column(model._meta.pk)}" if vendor == "postgresql" else ""
+    return f"INSERT INTO {_table(model)} ({columns}) VALUES ({marks}){returning}", fields  # noqa: S608  names of the model
+
+
+@cache
+def _update(model: type[Model], names: tuple[str, ...]) -> tuple[str, list[Field[Any, Any]]]:
+    fields = [field for field in model._meta.local_concrete_fields if field.name in names]
+    changes = ", ".join(f"{_column(field)} = %s" for field in fields)
+    return f"UPDATE {_table(model)} SET {changes} WHERE {_column(model._meta.pk)} = %s", fields  # noqa: S608  names of the model
+
+
+def _table(model: type[Model]) -> str:
+    return connection.ops.quote_name(model._meta.db_table)
+
+
+def _column(field: Field[Any, Any]) -> str:
+    return connection.ops.quote_name(str(field.column))
