@@ -69,6 +69,7 @@ def main() -> None:
         more = [] if given.processes == 1 else ["--processes", str(given.processes)]
         with serving_hub(more) as (address, pid):
             token, cookie, polled = prepare()
+            load(address, pid, {"append": append(token)}, 4, 1)  # until all processes have started
             measure(address, pid, calls(token, cookie, polled), floor, given.seconds)
 
 
