@@ -32,5 +32,6 @@ urlpatterns = [
     path("w/<slug:slug>/sessions/<int:pk>/markdown/", markdown.session, name="session-markdown"),
     path("w/<slug:slug>/sessions/<int:pk>/context/markdown/", markdown.context, name="context-markdown"),
     path("w/<slug:slug>/sessions/<int:pk>/context/", context.session_context, name="session-context"),
+    path("w/<slug:slug>/sessions/<int:pk>/context/reveal/", context.reveal_context, name="reveal-context"),
     path("w/<slug:slug>/sessions/<int:pk>/context/<slug:shape>/", context.context_json, name="context-json"),
 ]

@@ -183,6 +183,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "export-session": ("viewer", "-"),
     "session-live": ("viewer", "-"),
     "session-markdown": ("viewer", "-"),
+    "reveal-context": ("viewer", "editor"),
     "context-json": ("viewer", "-"),
     "context-markdown": ("viewer", "-"),
     "document-markdown": ("viewer", "-"),

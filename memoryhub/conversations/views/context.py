@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_GET
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_GET, require_http_methods
 
 from memoryhub.conversations.context import Context, ContextPart, build_context, context_text, seen_in
 from memoryhub.conversations.context_budget import (
@@ -20,10 +20,19 @@ from memoryhub.conversations.context_budget import (
     source_of,
 )
 from memoryhub.conversations.provider_shapes import anthropic_body, openai_body
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import parse_int
-from memoryhub.permissions import get_session, get_workspace, log_page_access, readable_text
+from memoryhub.permissions import (
+    EDITOR,
+    get_session,
+    get_workspace,
+    has_role,
+    log_page_access,
+    readable_text,
+    record_reveal,
+)
 from sessions_app.models import Session, Workspace
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped
 
@@ -60,7 +69,22 @@ class Limits:
 
 
 def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    workspace = get_workspace(request, slug)
+    return _page(request, get_workspace(request, slug), pk, is_revealed=False)
+
+
+@require_http_methods(["GET", "POST"])
+def reveal_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Show a context with its secrets once, and record it. Reloading redirects to the context."""
+    if request.method == "GET":
+        get_workspace(request, slug)
+        return redirect("session-context", slug, pk)
+    session = get_session(request, slug, pk, role=EDITOR)
+    record_reveal(request, session.workspace, f"the context of {session.key}")
+    return _page(request, session.workspace, pk, is_revealed=True)
+
+
+def _page(request: HttpRequest, workspace: Workspace, pk: int, *, is_revealed: bool) -> HttpResponse:
+    show = show_invisible if is_revealed else masked
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     limits = _limits(request, workspace, session)
     built = build_context(session, max_messages=limits.max_messages, max_tokens=limits.max_tokens)
@@ -71,7 +95,7 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "workspace": workspace,
         "session": session,
         "limits": limits,
-        "text": masked(context_text(built)) if request.GET.get("form") == "text" else None,
+        "text": show(context_text(built)) if request.GET.get("form") == "text" else None,
         "context": built,
         "bar": budget_parts(built),
         "kept": count_entries(built),
@@ -79,8 +103,10 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "next": next_drop(built, session, limits.max_messages),
         "since": since_last_call(built, session),
         "dropped": _dropped_ranges(built.dropped),
-        "memory_blocks": [_block(part) for part in built.parts if part.entry is None],
-        "entry_blocks": [_block(part) for part in shown],
+        "memory_blocks": [_block(part, show) for part in built.parts if part.entry is None],
+        "entry_blocks": [_block(part, show) for part in shown],
+        "is_revealed": is_revealed,
+        "may_edit": has_role(request.user, workspace, EDITOR),
         "earlier": len(entries) - len(shown),
     }
     return render_page(request, "conversations/context.html", context, fragment="context")
@@ -119,12 +145,12 @@ def _limits(request: HttpRequest, workspace: Workspace, session: Session) -> Lim
     )
 
 
-def _block(part: ContextPart) -> Block:
+def _block(part: ContextPart, show: Callable[[str], str]) -> Block:
     content = part.text or part.message.get("content") or ""
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    shown = masked(text[: SHOWN_CHARS + 1_000])[:SHOWN_CHARS]  # a secret at the end is masked as a whole
+    shown = show(text[: SHOWN_CHARS + 1_000])[:SHOWN_CHARS]  # a secret at the end is masked as a whole
     calls = (
-        [(name, masked(arguments[:SHOWN_CHARS])) for name, arguments in call_lines(part.entry)] if part.entry else []
+        [(name, show(arguments[:SHOWN_CHARS])) for name, arguments in call_lines(part.entry)] if part.entry else []
     )
     size = len(text) + sum(len(arguments) for _, arguments in calls)
     return Block(
