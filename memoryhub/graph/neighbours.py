@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -84,15 +85,15 @@ def expand(workspace: Workspace, words: Iterable[str], df: Mapping[str, int]) ->
     rare = [word for word in asked if df.get(word, 0) <= RARE][:MOST_WORDS]
     if not rare:
         return []
-    rows = TermRelation.objects.filter(term__workspace=workspace, term__text__in=rare, is_removed=False)
-    rows = rows.select_related("term", "related").defer("term__embedding", "related__embedding")
-    kept = list(rows.order_by("term_id", "-pinned", "rank", "id")[:MOST_ROWS])
+    rows = TermRelation.objects.filter(term__workspace=workspace.pk, term__text__in=rare, is_removed=False)
+    columns = ("pk", "term_id", "related_id", "cosine", "pinned", "term__text", "related__text")
+    kept = list(rows.order_by("term_id", "-pinned", "rank", "id").values_list(*columns, named=True)[:MOST_ROWS])
     cosines = _cosines([row for row in kept if row.cosine is None])
     found: dict[str, list[Expansion]] = defaultdict(list)
     for row in kept:
-        cosine = _nearness(cosines.get(row.pk, row.cosine), row)
-        if cosine >= LEAST and row.related.text.lower() not in asked:
-            found[row.term.text].append(Expansion(row.term.text, row.related.text, cosine))
+        cosine = _nearness(cosines.get(row.pk, row.cosine), is_pinned=row.pinned)
+        if cosine >= LEAST and row.related__text.lower() not in asked:
+            found[row.term__text].append(Expansion(row.term__text, row.related__text, cosine))
     return [
         expansion
         for word in rare
@@ -100,14 +101,14 @@ def expand(workspace: Workspace, words: Iterable[str], df: Mapping[str, int]) ->
     ]
 
 
-def _nearness(cosine: float | None, row: TermRelation) -> float:
+def _nearness(cosine: float | None, *, is_pinned: bool) -> float:
     """Return the cosine used in searches: for pinned relations at least grid's threshold."""
     if cosine is None:
         return RELATED
-    return max(cosine, RELATED) if row.pinned else cosine
+    return max(cosine, RELATED) if is_pinned else cosine
 
 
-def _cosines(rows: list[TermRelation]) -> dict[int, float]:
+def _cosines(rows: Sequence[Any]) -> dict[int, float]:
     """Return the cosines of relations whose embeddings are of the same model. One query."""
     if not rows:
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from django.db import connection
@@ -21,6 +22,7 @@ from sessions_app.querysets import of_own_sessions
 DATES = ("before", "after", "on")
 WINDOW = 10_000  # newest matches of a kind that are counted, listed and faceted
 OF_SESSIONS = {"entry": "session__in", "summary": "session__in", "session": "pk__in"}  # by kind
+SHOWN_OF = {"session": ("key", "title"), "workspace": ("slug", "name")}  # columns of rows that have dozens
 MAX_SESSIONS = 200  # that one session name may match
 
 
@@ -54,10 +56,19 @@ class FilteredKind:
     """
 
     kind: Kind
-    rows: QuerySet[Any]
+    workspaces: list[int] | None
+    conditions: tuple[Q, ...]
     index_query: IndexQuery
     is_narrowed: bool
     entries: FilteredKind | None = None
+
+    @property
+    def rows(self) -> QuerySet[Any]:
+        """Return the rows that pass the filters. Built on demand: a search builds none for most kinds."""
+        found = self.kind.rows(self.workspaces)
+        for condition in self.conditions:
+            found = found.filter(condition)
+        return found
 
     @property
     def only(self) -> Sql | None:
@@ -116,15 +127,16 @@ class FilteredKind:
 
 @dataclass
 class _Narrowing:
-    """A queryset and an index scope under construction."""
+    """Conditions on rows and an index scope under construction."""
 
-    rows: QuerySet[Any]
+    conditions: list[Q] = field(default_factory=list)
     scope: dict[str, list[int]] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     is_narrowed: bool = False
 
     def add(self, condition: Q) -> None:
-        self.rows, self.is_narrowed = self.rows.filter(condition), True
+        self.conditions.append(condition)
+        self.is_narrowed = True
 
 
 def filtered_kinds(scope: Scope, query: Query, names: Iterable[str] = ()) -> list[FilteredKind]:
@@ -134,7 +146,8 @@ def filtered_kinds(scope: Scope, query: Query, names: Iterable[str] = ()) -> lis
     """
     asked = [one for one in query.filters if one.field == "kind"]
     chosen = [name for name in KINDS if _may_be(name, asked) and (not names or name in set(names))]
-    found = (filter_kind(KINDS[name], scope, query) for name in chosen)
+    own = _own_sessions(scope, query) if any(name in OF_SESSIONS for name in chosen) else None
+    found = (_filter_kind(KINDS[name], scope, query, own) for name in chosen)
     return [
         filtered if "entry" in chosen else _with_entries(filtered, scope, query)
         for filtered in found
@@ -159,8 +172,15 @@ def _may_be(name: str, asked: list[Filter]) -> bool:
 
 def filter_kind(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
     """Return the FilteredKind of one kind, or None if it lacks a field that the query filters by."""
+    return _filter_kind(kind, scope, query, _own_sessions(scope, query))
+
+
+def _filter_kind(
+    kind: Kind, scope: Scope, query: Query, own_sessions: QuerySet[Session] | None
+) -> FilteredKind | None:
+    """Return the FilteredKind of one kind. ``own_sessions``: to leave out, if any."""
     workspaces = None if scope.workspaces is None else list(scope.workspaces)
-    narrowing = _Narrowing(kind.rows(workspaces))
+    narrowing = _Narrowing()
     if workspaces is not None and kind.name != "document":
         narrowing.scope["w"] = workspaces
     if workspaces is not None and kind.name == "document":
@@ -172,24 +192,25 @@ def filter_kind(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
         narrowing.add(kind.live)
     if scope.for_agent and kind.model in LINKS:
         narrowing.add(Q(hold=None))
-    if kind.name in OF_SESSIONS and not (scope.own_sessions or _names_session(query)):
-        _leave_out_own_sessions(kind, narrowing, workspaces)
+    if kind.name in OF_SESSIONS and own_sessions is not None:
+        narrowing.add(~Q(**{OF_SESSIONS[kind.name]: own_sessions.values("pk")}))
     for one in query.filters:
         if not _narrow(kind, narrowing, one, workspaces):
             return None
     index_query = IndexQuery(
         kind.table, query.terms, query.required, query.excluded, scope=narrowing.scope, kinds=narrowing.kinds
     )
-    return FilteredKind(kind, narrowing.rows, index_query, narrowing.is_narrowed)
+    return FilteredKind(kind, workspaces, tuple(narrowing.conditions), index_query, narrowing.is_narrowed)
 
 
-def _leave_out_own_sessions(kind: Kind, narrowing: _Narrowing, workspaces: list[int] | None) -> None:
-    """Leave out agents' own sessions. If there are none, the search stays unfiltered, which is faster."""
-    own = Session.objects.filter(of_own_sessions())
-    if workspaces is not None:
-        own = own.filter(workspace__in=workspaces)
-    if own.exists():
-        narrowing.add(~Q(**{OF_SESSIONS[kind.name]: own.values("pk")}))
+def _own_sessions(scope: Scope, query: Query) -> QuerySet[Session] | None:
+    """Return the agents' own sessions to leave out; None if there are none, as a search without filters is faster."""
+    if scope.own_sessions or _names_session(query):
+        return None
+    own: QuerySet[Session] = Session.objects.filter(of_own_sessions())
+    if scope.workspaces is not None:
+        own = own.filter(workspace__in=scope.workspaces)
+    return own if own.exists() else None
 
 
 def _names_session(query: Query) -> bool:
@@ -203,7 +224,7 @@ def _narrow(kind: Kind, narrowing: _Narrowing, one: Filter, workspaces: list[int
         return _narrow_kind(kind, narrowing, one)
     if one.field == "session" and not one.is_excluded and "session" in kind.fields and kind.session:
         narrowing.scope["s"] = _session_keys(one.values, workspaces)
-        narrowing.rows = narrowing.rows.filter(session__in=narrowing.scope["s"])
+        narrowing.conditions.append(Q(session__in=narrowing.scope["s"]))
         return bool(narrowing.scope["s"])
     condition = _condition(kind, one)
     if condition is None:
@@ -218,7 +239,7 @@ def _narrow_kind(kind: Kind, narrowing: _Narrowing, one: Filter) -> bool:
         return True
     kept = [value for value in ENTRY_KINDS if (value in chosen) != one.is_excluded]
     narrowing.kinds = tuple(value for value in kept if not narrowing.kinds or value in narrowing.kinds)
-    narrowing.rows = narrowing.rows.filter(kind__in=narrowing.kinds)
+    narrowing.conditions.append(Q(kind__in=narrowing.kinds))
     return bool(narrowing.kinds)
 
 
@@ -258,7 +279,19 @@ def _session_keys(names: Iterable[str], workspaces: list[int] | None) -> list[in
 
 
 def load(kind: Kind, pks: Iterable[int]) -> dict[int, Model]:
-    """Return rows of a kind by primary key, with related rows; one query."""
+    """Return rows of a kind by primary key, with the columns of related rows that are shown; one query."""
     rows = kind.model._default_manager.filter(pk__in=list(pks)).select_related(*kind.related)
-    rows = rows.defer(*kind.deferred)
-    return {row.pk: row for row in rows}
+    return {row.pk: row for row in rows.only(*_loaded_columns(kind.name))}
+
+
+@cache
+def _loaded_columns(name: str) -> tuple[str, ...]:
+    kind = KINDS[name]
+    columns = [one.name for one in kind.model._meta.concrete_fields]
+    for path in kind.related:
+        model: Any = kind.model
+        for part in path.split("__"):
+            model = model._meta.get_field(part).related_model
+        shown = SHOWN_OF.get(part) or [one.name for one in model._meta.concrete_fields]
+        columns += [f"{path}__{column}" for column in shown]
+    return tuple(column for column in columns if column not in kind.deferred)

@@ -178,7 +178,7 @@ KINDS = {
             fields={"source": _is("document__name")},
             traits={"time": Q()},
             workspace="document__workspace",
-            related=("document__workspace",),
+            related=("document", "document__workspace"),
         ),
         Kind(
             "history",
