@@ -8,8 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, IntegerField, Max, Model, OuterRef, Q, QuerySet, Sum, TextField
-from django.db.models.functions import Length, Substr
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    IntegerField,
+    Max,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Concat, Length, Substr
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, Observation, RowVector
 from memoryhub.graph.building import CHUNK
@@ -27,10 +41,14 @@ LOOKED_AT = 2_500  # characters searched for secrets, so that none is cut off be
 
 @dataclass(frozen=True)
 class Source:
-    """A kind of rows to embed: the table, its text column, and the filter of current rows."""
+    """A kind of rows to embed: the table, its text column, and the filter of current rows.
+
+    ``author``: the column of a name that precedes the text, as questions name who said something.
+    """
 
     model: type[Model]
     column: str = "content"
+    author: str = ""
     living: Q = field(default_factory=Q)
 
 
@@ -41,7 +59,7 @@ SOURCES = {  # not key-values (exact lookups) or cached responses (not memory)
     "memory": Source(Fact, column="text", living=Q(died=None)),
     "summary": Source(Summary),
     "history": Source(HistoryEntry, living=LIVING),
-    "entry": Source(Entry, living=IN_CONVERSATION),
+    "entry": Source(Entry, author="name", living=IN_CONVERSATION),
 }
 
 
@@ -90,9 +108,16 @@ def texts_of(kind: str, rows: QuerySet[Any]) -> Iterator[RowText]:
 
 
 def _cut(kind: str, rows: QuerySet[Any], characters: int) -> QuerySet[Any]:
-    beginning: Any = Substr(SOURCES[kind].column, 1, characters, output_field=TextField())
+    beginning: Any = Substr(_text(SOURCES[kind]), 1, characters, output_field=TextField())
     cut: QuerySet[Any] = rows.annotate(beginning=beginning)
     return cut
+
+
+def _text(source: Source) -> Any:
+    if not source.author:
+        return F(source.column)
+    named = Concat(source.author, Value(": "), source.column, output_field=TextField())
+    return Case(When(~Q(**{source.author: ""}), then=named), default=source.column, output_field=TextField())
 
 
 def _newest(workspace_id: int, kind: str) -> QuerySet[Any]:
@@ -106,7 +131,7 @@ def rows_to_embed(workspace_id: int) -> tuple[int, int]:
     """Return the number of a workspace's rows to embed and their characters, including secrets."""
     rows = characters = 0
     for kind in SOURCES:
-        cut = Length(Substr(SOURCES[kind].column, 1, MOST_CHARS), output_field=IntegerField())
+        cut = Length(Substr(_text(SOURCES[kind]), 1, MOST_CHARS), output_field=IntegerField())
         lengths = _newest(workspace_id, kind).annotate(length=cut)
         found = lengths.aggregate(characters=Sum("length"))
         rows += lengths.count()

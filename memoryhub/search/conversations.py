@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from memoryhub.lib.search.scoring import BIGRAM, RowShares, ScoredRow, TermWeights
 from memoryhub.search.filters import FilteredKind
+from memoryhub.search.semantic import Near, NearRow
 from sessions_app.models import Entry
 
 FURTHER = 0.1  # factor for the shares of a session's second best message, squared for the third, and so on
@@ -43,16 +44,14 @@ def rank_conversations(
     return RankedConversations(sorted(rows, key=lambda one: (-one.score, -one.pk)), messages)
 
 
-def near_sessions(
-    filtered: FilteredKind, entries: Sequence[tuple[int, float]], named: Sequence[tuple[int, float]]
-) -> list[tuple[int, float]]:
-    """Return (session, cosine), nearest first: each session by its nearest message or by its own text."""
-    sessions = sessions_of(filtered, [pk for pk, _ in entries])
-    cosines = dict(named)
-    for pk, cosine in entries:
-        if pk in sessions:
-            cosines[sessions[pk]] = max(cosine, cosines.get(sessions[pk], cosine))
-    return sorted(cosines.items(), key=lambda item: (-item[1], -item[0]))
+def near_sessions(filtered: FilteredKind, entries: Near) -> Near:
+    """Return the sessions of messages that are near in meaning, each by its first message. Two queries."""
+    sessions = sessions_of(filtered, [one.pk for one in entries])
+    found: dict[int, NearRow] = {}
+    for one in entries:
+        if one.pk in sessions:
+            found.setdefault(sessions[one.pk], one._replace(pk=sessions[one.pk]))
+    return list(found.values())
 
 
 def sessions_of(filtered: FilteredKind, entries: Sequence[int]) -> dict[int, int]:

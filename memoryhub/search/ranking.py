@@ -245,7 +245,7 @@ def _add_semantic_matches(
     by_kind = dict(near.by_kind)
     conversations = next((one for one in filtered_list if one.entries is not None), None)
     if conversations and "entry" in by_kind:
-        by_kind["session"] = near_sessions(conversations, by_kind.pop("entry"), by_kind.get("session", []))
+        by_kind["session"] = near_sessions(conversations, by_kind.pop("entry"))
     found.semantic_weight = near.weight
     for kind, rows in by_kind.items():
         lists[kind] = semantic.fused(lists.get(kind, []), rows, near.weight)[:MOST]

@@ -102,8 +102,8 @@ class ScoredRow:
     """A row with its score and the factors of it.
 
     ``shares``: the row's own, combined with those of its neighbours. ``coverage``: the part of the query's total
-    weight that the row contains, 0 to 1. ``cosine``: the similarity of embeddings. If they were compared, ``score``
-    is that of the fused lists.
+    weight that the row contains, 0 to 1. ``cosine``: the similarity of embeddings, and ``meaning`` what it adds. If
+    they were compared, ``score`` is that of the fused lists.
     """
 
     pk: int
@@ -113,6 +113,7 @@ class ScoredRow:
     coverage: float
     factors: Factors = NEUTRAL
     cosine: float = 0.0
+    meaning: float = 0.0
 
 
 @dataclass(frozen=True)

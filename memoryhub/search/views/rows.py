@@ -107,7 +107,12 @@ def visible(pieces: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
 def shown_hit(hit: Hit, found: SearchResults) -> ResultRow:
     term_weights = found.weights_by_kind[hit.kind]
     why = explanation(hit, found)
-    why |= {"score": hit.score, "is_merged": len(found.weights_by_kind) > 1, "near": _near(hit)}
+    why |= {
+        "score": hit.score,
+        "from_meaning": hit.scored.meaning,
+        "is_merged": len(found.weights_by_kind) > 1,
+        "near": _near(hit),
+    }
     why["factors"] = _factors(why)
     row = _shown(hit.kind, hit.row, term_weights.terms, why)
     message = found.messages.get(hit.pk) if hit.kind == "session" else None
