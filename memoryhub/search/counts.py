@@ -30,13 +30,17 @@ INCOMPLETE = gettext_noop("The search took too long: some results may be missing
 
 
 class Clock:
-    """The time that a search has left, in milliseconds; at least what a bounded query needs."""
+    """The time that a search has left, in milliseconds; at least what a bounded query needs.
 
-    def __init__(self, milliseconds: int) -> None:
-        self._end = database_clock(connection) + milliseconds / 1000
+    ``patience``: a factor for all its limits.
+    """
+
+    def __init__(self, milliseconds: int, patience: int = 1) -> None:
+        self._patience = patience
+        self._end = database_clock(connection) + milliseconds * patience / 1000
 
     def left(self, at_most: int) -> int:
-        return max(5, min(at_most, int((self._end - database_clock(connection)) * 1000)))
+        return max(5, min(at_most * self._patience, int((self._end - database_clock(connection)) * 1000)))
 
 
 @dataclass

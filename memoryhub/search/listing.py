@@ -69,13 +69,14 @@ def newest(
     limit: int,
     after: Cursor | None = None,
     notes: list[str] | None = None,
+    patience: int = 1,
 ) -> tuple[list[Listed], bool]:
     """Return the newest matches of all kinds in one list, starting after ``after``, and whether there are more.
 
     Rows without a time come last. Only the 10,000 newest rows of each kind are considered; a kind whose query times
-    out is left out, and a sentence about that is added to ``notes``.
+    out is left out, and a sentence about that is added to ``notes``. ``patience``: a factor for the time limits.
     """
-    clock = Clock(LISTING_MILLISECONDS)
+    clock = Clock(LISTING_MILLISECONDS, patience)
     keys: list[Cursor] = []
     by_kind: dict[str, FilteredKind] = {}
     for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
@@ -120,9 +121,12 @@ def _newest_keys(filtered: FilteredKind, count: int, after: Cursor | None) -> li
 
 
 def count_matches(
-    scope: Scope, query: Query, *, kinds: Iterable[str] = (), above: dict[str, int] | None = None
+    scope: Scope, query: Query, *, kinds: Iterable[str] = (), above: dict[str, int] | None = None, patience: int = 1
 ) -> ResultCounts:
-    """Count matches, up to 10,000 of each kind. ``above``: by kind, count only rows with a greater key."""
+    """Count matches, up to 10,000 of each kind. ``above``: by kind, count only rows with a greater key.
+
+    ``patience``: a factor for the time limits.
+    """
     by_kind: dict[str, int] = {}
     is_more = False
     for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
@@ -130,7 +134,7 @@ def count_matches(
         if above is not None:
             rows = rows.filter(pk__gt=above.get(filtered.kind.name, 0))
         try:
-            with time_limit(connection, MILLISECONDS):
+            with time_limit(connection, MILLISECONDS * patience):
                 count = rows.order_by()[: WINDOW + 1].count()
         except SearchTooSlow:
             count = WINDOW + 1
@@ -140,18 +144,28 @@ def count_matches(
     return ResultCounts(sum(by_kind.values()), is_more, by_kind)
 
 
-def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str, list[FacetValue]]:
+def facets(
+    scope: Scope, query: Query, *, kinds: Iterable[str] = (), notes: list[str] | None = None, patience: int = 1
+) -> dict[str, list[FacetValue]]:
     """Return the values of each facet, commonest first (months: latest first).
 
-    Counts cover the 10,000 newest matches of each kind.
+    Counts cover the 10,000 newest matches of each kind. A kind whose queries time out is left out as a whole, and
+    named in a sentence that is added to ``notes``. ``patience``: a factor for the time limits.
     """
+    slow: list[str] = []
     counted: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
     for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
+        found_here: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
         try:
-            with time_limit(connection, MILLISECONDS):
-                _count_facets(filtered, counted)
+            with time_limit(connection, MILLISECONDS * patience):
+                _count_facets(filtered, found_here)
         except SearchTooSlow:
+            slow.append(str(filtered.kind.many))
             continue
+        for name, counts in found_here.items():
+            counted[name].update(counts)
+    if slow and notes is not None:
+        notes.append(gettext("Not counted here, as it took too long: %(kinds)s.") % {"kinds": ", ".join(slow)})
     months = sorted(counted.pop("month").items(), reverse=True)
     found = {name: counts.most_common(SHOWN_VALUES) for name, counts in counted.items()} | {"month": months[:24]}
     shown = {name: [FacetValue(value, count) for value, count in values] for name, values in found.items() if values}

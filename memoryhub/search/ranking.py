@@ -55,7 +55,8 @@ class RankOptions:
     """How to rank. ``recency``: off, floored, or Grip's decay of ``decay`` per hour.
 
     ``graph``: expand rare words with their neighbours in the semantic graph. ``dense``: add semantic matches where
-    the workspace enables them. ``per_session``: list only so many messages of a session (0: all).
+    the workspace enables them. ``per_session``: list only so many messages of a session (0: all). ``patience``: a
+    factor for the time limits.
     """
 
     recency: str = "off"
@@ -63,6 +64,7 @@ class RankOptions:
     graph: bool = True
     dense: bool = True
     per_session: int = 0
+    patience: int = 1
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def find(
     """
     options = options or RankOptions()
     question = semantic.ask(scope, query, now=now) if options.dense else None
-    clock = Clock(MILLISECONDS)
+    clock = Clock(MILLISECONDS, options.patience)
     counted = count_words(scope, query, kinds, clock)
     query, asked = counted.query, counted.kinds
     filtered_list = [one.filtered for one in asked]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 from django.urls import reverse
 
 from memoryhub.lib.search.matching import SearchTooSlow
+from memoryhub.lib.search.query import parse
 from memoryhub.search import Scope, counts, listing, ranking
 from memoryhub.search.results import Question, answer
 from tests.hub import NOW
@@ -38,3 +41,64 @@ def test_the_page_says_it_once(workspace, viewer_client, slow, sort):
     page = viewer_client.get(reverse("search", args=[workspace.slug]), {"q": "harbour", "sort": sort})
 
     assert page.content.decode().count(counts.INCOMPLETE) == 1
+
+
+def _limits(module):
+    return [value for name, value in vars(module).items() if name.endswith("MILLISECONDS")]
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """Let every query exceed the usual time limits, but not longer ones."""
+    usual = max(value for module in (counts, listing, ranking) for value in _limits(module))
+
+    @contextmanager
+    def time_limit(_connection, milliseconds):
+        if milliseconds <= usual:
+            raise SearchTooSlow("too slow")
+        yield
+
+    for module in (counts, listing, ranking):
+        monkeypatch.setattr(module, "time_limit", time_limit)
+
+
+@pytest.mark.parametrize("sort", ["", "newest"])
+def test_the_page_offers_to_search_everything(workspace, viewer_client, hurried, sort):
+    know(workspace, "the harbour")
+    url = reverse("search", args=[workspace.slug])
+    first = viewer_client.get(url, {"q": "harbour", "sort": sort})
+    assert [row.pk for row in first.context["results"].rows] == []
+    assert "Search everything" in first.content.decode()
+
+    whole = viewer_client.get(first.context["whole_url"])
+    assert [row.passage.text for row in whole.context["results"].rows] == ["the harbour"]
+    assert counts.INCOMPLETE not in whole.content.decode()
+    assert "Search everything" not in whole.content.decode()
+    assert "whole=1" in whole.context["facets_url"]
+    assert "whole=1" in whole.context["count_url"]
+
+
+def test_facets_name_the_kinds_that_they_leave_out(workspace, viewer_client, hurried):
+    know(workspace, "the harbour")
+    url = reverse("search-facets", args=[workspace.slug])
+    page = viewer_client.get(url, {"q": "harbour", "kind": "knowledge"})
+    assert "Not counted here, as it took too long: knowledge entries." in page.content.decode()
+    assert page.context["facets"] == []
+
+    whole = viewer_client.get(url, {"q": "harbour", "kind": "knowledge", "whole": "1"})
+    assert "Not counted" not in whole.content.decode()
+    assert whole.context["facets"]
+
+
+def test_facets_count_no_part_of_a_slow_kind(workspace, monkeypatch):
+    """A kind whose months take too long doesn't appear among the kinds either: its counts would not agree."""
+    know(workspace, "the harbour")
+
+    def count(filtered, counted):
+        counted["kind"][filtered.kind.name] += 1
+        raise SearchTooSlow("too slow")
+
+    monkeypatch.setattr(listing, "_count_facets", count)
+    notes: list[str] = []
+    assert listing.facets(Scope((workspace.pk,)), parse("harbour", now=NOW), kinds=["knowledge"], notes=notes) == {}
+    assert notes == ["Not counted here, as it took too long: knowledge entries."]

@@ -76,6 +76,7 @@ class Results:
     next_cursor: str = ""
     is_listed: bool = False
     ended: bool = False
+    is_partial: bool = False
 
 
 @require_GET
@@ -150,6 +151,7 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
         "newest_url": asked.but(url, sort="newest"),
         "graph_url": asked.but(url, graph=not asked.graph),
         "again_url": asked.but(url),
+        "whole_url": asked.but(url, whole=True) if results.is_partial and not asked.whole else "",
         "save_url": asked.but(place.url("save-search")),
         "most": MOST,
         "page_rows": PAGE_ROWS,
@@ -196,6 +198,7 @@ def _best(place: Place, asked: SearchParams, query: Query, cursor: str) -> Resul
         list(found.added.items()),
         encode_cursor([last.score, last.kind, last.pk, now]) if last else "",
         ended=not found.has_more and found.ranked >= MOST,
+        is_partial=found.is_partial,
     )
 
 
@@ -231,11 +234,13 @@ def _best_cursor(cursor: str) -> tuple[tuple[float, str, int], datetime] | None:
 def _listed(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
     notes: list[str] = []
     after = _newest_cursor(cursor)
-    found, has_more = newest(place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=after, notes=notes)
+    found, has_more = newest(
+        place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=after, notes=notes, patience=asked.patience
+    )
     terms = [WeightedTerm(term.words, term.is_prefix) for term in query.ranked_terms]
     rows = [shown_listed(one, terms) for one in found]
     next_cursor = encode_cursor(found[-1].key) if found and has_more else ""
-    return Results(rows, notes, next_cursor=next_cursor, is_listed=True)
+    return Results(rows, notes, next_cursor=next_cursor, is_listed=True, is_partial=bool(notes))
 
 
 def _newest_cursor(cursor: str) -> Cursor | None:
@@ -284,7 +289,8 @@ def count(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Return the number of matches (loaded after the results)."""
     place = search_place(request, slug)
     asked = parse_search_params(request.GET, place)
-    tally = count_matches(place.scope, asked.query(timezone.now()), kinds=asked.kinds)
+    query = asked.query(timezone.now())
+    tally = count_matches(place.scope, query, kinds=asked.kinds, patience=asked.patience)
     return render_page(request, "search/count.html", _tally(tally))
 
 
@@ -297,18 +303,19 @@ def narrowing(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Return the facets of the matches (loaded after the results)."""
     place = search_place(request, slug)
     asked = parse_search_params(request.GET, place)
-    query = asked.query(timezone.now())
-    found = facets(place.scope, query, kinds=asked.kinds)
-    context = {"facets": shown_facets(found, asked, query, place.url("search"))}
-    return render_page(request, "search/facets.html", context)
+    return render_page(request, "search/facets.html", _facets(place, asked, asked.query(timezone.now())))
+
+
+def _facets(place: Place, asked: SearchParams, query: Query) -> dict[str, Any]:
+    notes: list[str] = []
+    found = facets(place.scope, query, kinds=asked.kinds, notes=notes, patience=asked.patience)
+    return {"facets": shown_facets(found, asked, query, place.url("search")), "facet_notes": notes}
 
 
 def _figures(place: Place, asked: SearchParams, now: datetime) -> dict[str, Any]:
     query = asked.query(now)
-    found = facets(place.scope, query, kinds=asked.kinds)
-    return _tally(count_matches(place.scope, query, kinds=asked.kinds)) | {
-        "facets": shown_facets(found, asked, query, place.url("search")),
-    }
+    tally = count_matches(place.scope, query, kinds=asked.kinds, patience=asked.patience)
+    return _tally(tally) | _facets(place, asked, query)
 
 
 @require_GET

@@ -24,6 +24,7 @@ from sessions_app.models import Membership, Workspace
 
 MAX_CHARS = 2_000  # of a query; the parser reads 512 of them and says so
 MAX_DECAY = 1_000.0
+PATIENCE = 20  # factor for time limits, where somebody asked for all results
 MATCHES = dict(SearchForm.MATCHES)
 SORTS = dict(SearchForm.SORTS)
 MODES = dict(SearchForm.MODES)
@@ -49,7 +50,7 @@ class Place:
 class SearchParams:
     """Search parameters. ``is_part``: the last word may be half typed. ``graph``: expand words by the graph.
 
-    ``own``: search agents' own sessions too.
+    ``own``: search agents' own sessions too. ``whole``: take longer rather than leave results out.
     """
 
     q: str = ""
@@ -62,6 +63,12 @@ class SearchParams:
     graph: bool = True
     own: bool = False
     is_part: bool = False
+    whole: bool = False
+
+    @property
+    def patience(self) -> int:
+        """Return the factor for time limits."""
+        return PATIENCE if self.whole and not self.is_part else 1
 
     @property
     def is_start(self) -> bool:
@@ -79,7 +86,7 @@ class SearchParams:
     @property
     def rank_options(self) -> RankOptions:
         recency = self.sort if self.sort in ("floored", "grip") else "off"
-        return RankOptions(recency, self.decay, self.graph)
+        return RankOptions(recency, self.decay, self.graph, patience=self.patience)
 
     @property
     def params(self) -> dict[str, str]:
@@ -95,6 +102,7 @@ class SearchParams:
             "graph": "" if self.graph else "0",
             "own": "1" if self.own else "",
             "part": "1" if self.is_part else "",
+            "whole": "1" if self.whole else "",
         }
         return {name: value for name, value in named.items() if value}
 
@@ -140,6 +148,7 @@ def parse_search_params(params: QueryDict, place: Place) -> SearchParams:
         graph=params.get("graph") != "0",
         own=params.get("own") == "1",
         is_part=params.get("part") == "1",
+        whole=params.get("whole") == "1",
     )
 
 
