@@ -31,7 +31,7 @@ from memoryhub.lib.search.tokenizing import fold
 K1, B = 1.0, 0.3  # BM25's saturation of repeated words and normalisation by length
 BIGRAM = 0.15  # added to the factor for each two adjacent words of the query
 AUTHOR = 1.3  # factor for entries by an author named in the query
-BY_USER = 1.5  # factor for what a user said: answers of an assistant are long and repeat the question
+BY_USER = 1.25  # factor for what a user said: answers of an assistant are long and repeat the question
 IN_PERIOD = 1.3  # factor for the time named in the query
 CHUNK = 720  # characters, about 120 words: longer texts are scored by their best chunk
 OTHER_CHUNKS = 0.5  # factor for shares in other chunks than the best
