@@ -24,7 +24,7 @@ def divide(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:  #
 class Migration(migrations.Migration):
     """Keep several rows for the totals of a workspace's day, so that appends needn't wait for each other."""
 
-    dependencies = [("sessions_app", "0012_projects")]
+    dependencies = [("sessions_app", "0013_source_folders")]
 
     operations = [
         AddColumn("dailytotal", "part", models.PositiveSmallIntegerField(default=0, db_default=0)),
