@@ -27,6 +27,14 @@ def count(text: str) -> int:
     return value
 
 
+def positive_count(text: str) -> int:
+    """Return a whole number of 1 or more."""
+    value = whole_number(text)
+    if value < 1:
+        raise ArgumentTypeError(f"{value} is less than 1")
+    return value
+
+
 def number(text: str) -> float:
     try:
         value = float(text)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import os
 import resource
+import signal
 import socket
+import threading
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -12,6 +16,7 @@ import h11
 import uvicorn
 from django.conf import settings
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
 
 HEADER_SECONDS = 10.0  # to receive the headers of a request; memoryhub.asgi limits the time of bodies
 MAX_INCOMPLETE = 256  # requests; the oldest is closed for a newer one
@@ -89,10 +94,39 @@ def server_config(app: Any, **options: Any) -> uvicorn.Config:
     )
 
 
-def run_server(listener: socket.socket) -> None:
-    """Serve the hub until it is stopped."""
-    config = server_config(
-        "memoryhub.asgi:application", lifespan="on", proxy_headers=settings.MEMORYHUB_URL.startswith("https:")
-    )
+def run_server(listener: socket.socket, *, processes: int = 1) -> None:
+    """Serve the hub until it is stopped. Several processes accept connections of the same socket."""
+    is_behind_proxy = settings.MEMORYHUB_URL.startswith("https:")
+    if processes > 1:
+        child = f"{__name__}:child_application"
+        config = server_config(child, factory=True, lifespan="on", proxy_headers=is_behind_proxy, workers=processes)
+        Multiprocess(config, sockets=[listener]).run()
+        return
+    config = server_config("memoryhub.asgi:application", lifespan="on", proxy_headers=is_behind_proxy)
     with suppress(KeyboardInterrupt):  # raised by Ctrl-C and SIGTERM after the server has stopped
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def child_application() -> Any:
+    """Return the application of one of several web processes, which ends when ``serve`` does, even if that is killed.
+
+    Called by uvicorn in the new process, before Django is set up.
+    """
+    from memoryhub.asgi import application
+
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    return application
+
+
+def _follow_parent() -> None:
+    """Register this process until its parent has ended, then stop it."""
+    from django.db import DatabaseError
+
+    from memoryhub.models import Process
+    from memoryhub.processes import registered
+
+    if parent := multiprocessing.parent_process():
+        with suppress(DatabaseError), registered(Process.Kind.WEB):
+            parent.join()
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -31,6 +31,7 @@ def type_errors(name: str) -> Iterator[str]:
     ("arguments", "message"),
     [
         (("serve", "--port", "abc"), "argument --port: 'abc' isn't a whole number"),
+        (("serve", "--processes", "0"), "argument --processes: 0 is less than 1"),
         (("serve", "--port", "70000"), "argument --port: 70000 isn't a port: use 1 to 65535, or 0 for a free port"),
         (("history", "list", "atlas", "--limit", "abc"), "argument --limit: 'abc' isn't a whole number"),
         (("history", "archive", "atlas", "9" * 20), f"argument positions: {'9' * 20} is too large"),

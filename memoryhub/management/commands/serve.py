@@ -29,7 +29,7 @@ from memoryhub.integrity.file_check import check_file
 from memoryhub.lib.database_faults import DAMAGED
 from memoryhub.lib.direct_connection import default_is_direct
 from memoryhub.lib.migrations import applied_migrations, is_too_old
-from memoryhub.management.arguments import port_number
+from memoryhub.management.arguments import port_number, positive_count
 from memoryhub.management.http_server import run_server
 from memoryhub.management.restore_guard import in_use
 from memoryhub.management.serve_address import publish_address
@@ -52,6 +52,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
         parser.add_argument("--port", default=8765, type=port_number, help="port to listen on (default: %(default)s)")
+        parser.add_argument(
+            "--processes",
+            default=1,
+            type=positive_count,
+            help="web processes; several need PostgreSQL (default: %(default)s)",
+        )
         parser.add_argument("--no-worker", action="store_true", help="don't start a worker for background jobs")
         parser.add_argument(
             "--in-container",
@@ -61,6 +67,8 @@ class Command(BaseCommand):
         parser.add_argument("--open", action="store_true", help="open the hub in a browser")
 
     def handle(self, *, host: str, port: int, no_worker: bool, in_container: bool, **options: Any) -> None:
+        if options["processes"] > 1 and connection.vendor == "sqlite":
+            raise CommandError("--processes needs PostgreSQL: SQLite has one writer.")
         signal.signal(signal.SIGTERM, _stop)  # uvicorn raises it again after it has stopped
         with _listen(host, port, in_container=in_container) as listener, in_use(connection):
             _refuse_damage()
@@ -76,7 +84,7 @@ class Command(BaseCommand):
                 if _stopping.is_set():  # Python ignores exceptions in some callbacks, such as those of SQLite
                     raise KeyboardInterrupt
                 with nullcontext() if no_worker else keep_running(WORKER, folder=settings.BASE_DIR):
-                    run_server(listener)
+                    run_server(listener, processes=options["processes"])
         self.stdout.write("MemoryHub has stopped.")
 
     def _announce(self, applied: int, address: str, start_page: str, *, no_worker: bool) -> None:
