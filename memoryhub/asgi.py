@@ -1,4 +1,4 @@
-"""The ASGI application of `manage.py serve`: Django as WSGI in a thread pool, and MCP at /mcp.
+"""The ASGI application of `manage.py serve`: Django as WSGI in a thread pool, and MCP with its OAuth.
 
 Django as WSGI is several times faster than as ASGI. MCP needs ASGI's lifespan.
 """
@@ -21,7 +21,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django_application = get_wsgi_application()
 
 # isort: split
-from memoryhub.mcp import transport  # noqa: E402
+from memoryhub.mcp import oauth, transport  # noqa: E402
 from memoryhub.sync.forms import MAX_UPLOAD_BYTES  # noqa: E402
 from sessions_app.services.secret_key import DifferentKey, require_known_key  # noqa: E402
 
@@ -51,15 +51,15 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] in transport.PATHS:
             await transport.application(scope, receive, send)
             return
-        await _handle(scope, receive, send)
+        await _handle(oauth.application if scope["path"] in oauth.ENDPOINTS else _django, scope, receive, send)
         return
     await _django(scope, receive, send)
 
 
-async def _handle(scope: Any, receive: Any, send: Any) -> None:
+async def _handle(served: Any, scope: Any, receive: Any, send: Any) -> None:
     try:
         async with _complete_body(scope, receive) as (whole, body):
-            await _django(whole, body, send)
+            await served(whole, body, send)
     except transport.Refused as refused:
         await transport.refuse(refused, send)
     except Disconnected:
@@ -79,6 +79,7 @@ async def _complete_body(scope: Any, receive: Any) -> AsyncIterator[tuple[Any, A
         return
     is_upload = int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE and not scope["path"].startswith("/api/")
     most = MAX_UPLOAD_BYTES + FORM_BYTES if is_upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    most = oauth.MAX_BODY if scope["path"] in oauth.ENDPOINTS else most
     seconds = UPLOAD_SECONDS if is_upload else BODY_SECONDS
     with SpooledTemporaryFile(max_size=IN_MEMORY) as body:
         _check_size(int(length), most)
@@ -113,7 +114,8 @@ async def _receive_body(body: IO[bytes], receive: Any, most: int) -> int:
 
 def _check_size(size: int, most: int) -> None:
     if size > most:
-        words = f"The body is larger than {most // 2**20} MB. Send it in parts."
+        size_shown = f"{most // 2**20} MB" if most >= 2**20 else f"{most // 2**10} KB"
+        words = f"The body is larger than {size_shown}. Send it in parts."
         raise transport.Refused(413, "body_too_large", words, connection="close")
 
 

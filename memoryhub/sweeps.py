@@ -11,6 +11,7 @@ from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratc
 from memoryhub.accounts.attempt_limits import delete_expired_attempts
 from memoryhub.accounts.sign_ins import delete_ended
 from memoryhub.agents.api_tokens import delete_old_calls
+from memoryhub.agents.oauth.clients import delete_unused_clients
 from memoryhub.graph import embedding_run
 from memoryhub.graph.graph_cache import drop_stale_graphs
 from memoryhub.hygiene import scanning
@@ -41,10 +42,11 @@ def request_due(now: datetime) -> None:
 
 
 def prune(now: datetime) -> None:
-    """Delete old jobs, access records, calls, sign-ins, processes and cached graphs, and seal audit records."""
+    """Delete old jobs, records, calls, OAuth clients, sign-ins, processes and graphs, and seal audit records."""
     forget_old_jobs(now)
     forget_old_accesses(now)
     delete_old_calls(now)
+    delete_unused_clients(now)
     seal_records(now)
     delete_ended(now)
     delete_expired_attempts(now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -14,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, get_random_string, salted_hmac
 
 from memoryhub.lib import db_retry
+from memoryhub.lib.networks import network_of
 from memoryhub.models import FailedAttempts
 
 PERIOD = timedelta(minutes=1)  # from the first attempt
@@ -36,7 +36,7 @@ def sign_in_limits(request: HttpRequest | None, username: str) -> dict[str, int]
     user = User.objects.filter(username=username).first() if browser else None
     if user is not None and is_known_browser(user, browser):
         return {f"browser {browser}": MAX_PER_KNOWN_BROWSER}
-    address = _network(request.META.get("REMOTE_ADDR", ""))
+    address = network_of(request.META.get("REMOTE_ADDR", ""))
     return {f"address {address}": MAX_PER_ADDRESS, f"name {username}": MAX_PER_NAME}
 
 
@@ -90,15 +90,6 @@ def is_known_browser(user: User, cookie: str) -> bool:
 def _signature(user: User, name: str) -> str:
     value = f"{user.pk} {user.password} {name}"
     return salted_hmac("memoryhub.known_browser", value, algorithm="sha256").hexdigest()
-
-
-def _network(address: str) -> str:
-    """Return the address, or the /64 network of an IPv6 address, which is usually one customer's."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    return str(ipaddress.ip_network((parsed, 64), strict=False)) if parsed.version == 6 else address
 
 
 def _hash(key: str) -> str:

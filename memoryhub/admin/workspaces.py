@@ -21,6 +21,8 @@ from memoryhub.models import (
     Invitation,
     InvitedRole,
     Job,
+    OAuthClient,
+    OAuthConnection,
     Preferences,
     Process,
     ReadGrant,
@@ -327,6 +329,20 @@ class ReadGrantAdmin(ReadOnlyAdmin):
     list_display = ["id", "token", "workspace", "ended_at"]
     list_select_related = ["token", "workspace"]
     search_fields = ["token__name", "token__prefix"]
+
+
+@admin.register(OAuthClient)
+class OAuthClientAdmin(ReadOnlyAdmin):
+    list_display = ["name", "client_id", "redirect_uris", "created_at"]
+    search_fields = ["name", "client_id"]
+
+
+@admin.register(OAuthConnection)
+class OAuthConnectionAdmin(ReadOnlyAdmin):
+    list_display = ["id", "client", "user", "token", "access_expires_at"]
+    list_select_related = ["client", "user", "token"]
+    search_fields = ["client__name", "user__username", "token__name"]
+    hidden = ("code_hash", "code_challenge", "refresh_key", "refresh_hash")
 
 
 @admin.register(IdempotentCall)

@@ -17,9 +17,9 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.agents.oauth.delegation import connection_of, is_usable, operated_by
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, Refused
-from memoryhub.lib.prepared import PreparedRows
 from memoryhub.models import ApiToken, IdempotentCall, ReadGrant
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -37,7 +37,6 @@ LAST_USED_PRECISION = timedelta(seconds=10)  # precision of last_used_at
 IDEMPOTENCY_LIFETIME = timedelta(days=1)  # lifetime of an idempotency key
 MAX_NAME = 100
 BEARER_HINT = "Send a token of this hub as 'Authorization: Bearer mh_…'."
-_BY_PREFIX = PreparedRows(1, lambda prefix: ApiToken.objects.select_related("workspace").filter(prefix=prefix))
 _SHAPE = re.compile(r"(mh_[0-9a-f]{10})_[A-Za-z0-9_-]{43}")
 
 
@@ -68,7 +67,9 @@ class Caller:
     @cached_property
     def readable(self) -> list[Workspace]:
         """Return the workspaces that the token may read, its own first."""
-        shared = Workspace.objects.filter(read_grants__token=self.token, read_grants__ended_at=None)
+        connection = connection_of(self.token)
+        allowed = Workspace.objects if connection is None else operated_by(connection.user)
+        shared = allowed.filter(read_grants__token=self.token, read_grants__ended_at=None)
         return [self.workspace, *shared.order_by("slug")]
 
     @property
@@ -94,15 +95,14 @@ def issue_token(
     _check(name, scopes, expires_at, per_minute, by.at)
     if workspace in reads or (reads and "read" not in scopes):
         raise BadToken(gettext("A token may read other workspaces only, and only with the scope read."))
-    prefix = f"mh_{secrets.token_hex(5)}"
-    text = f"{prefix}_{secrets.token_urlsafe(32)}"
+    prefix, text = new_text()
     try:
         with transaction.atomic():
             token = ApiToken.objects.create(
                 workspace=workspace,
                 name=name,
                 prefix=prefix,
-                token_hash=_hash(text),
+                token_hash=token_hash(text),
                 scopes=[scope for scope in SCOPES if scope in scopes],
                 per_minute=per_minute,
                 created_by=by.actor.name[:200],
@@ -121,6 +121,12 @@ def issue_token(
         )
         raise BadToken(message % {"name": name}) from error
     return token, text
+
+
+def new_text() -> tuple[str, str]:
+    """Return the prefix and the text of a new token."""
+    prefix = f"mh_{secrets.token_hex(5)}"
+    return prefix, f"{prefix}_{secrets.token_urlsafe(32)}"
 
 
 def _check(name: str, scopes: Collection[str], expires_at: datetime | None, per_minute: int, now: datetime) -> None:
@@ -196,15 +202,24 @@ def bearer_token(authorization: str) -> str:
 
 def authenticate(text: str, *, via: str, now: datetime) -> Caller:
     """Return the caller with this token. Raises NotAuthenticated."""
-    shape = _SHAPE.fullmatch(text)
-    token = _BY_PREFIX.first(shape[1]) if shape else None
-    if token is None or not hmac.compare_digest(token.token_hash, _hash(text)):
+    token = find_token(text)
+    if token is None:
         raise NotAuthenticated(BEARER_HINT)
-    if token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
+    is_over = token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now)
+    connection = connection_of(token)
+    if is_over or (connection is not None and not is_usable(connection, token.workspace, via=via, now=now)):
         raise NotAuthenticated("This token is revoked or expired. Ask a workspace operator for a new one.")
     if token.last_used_at is None or now - token.last_used_at >= LAST_USED_PRECISION:
         db_retry.try_write(lambda: ApiToken.objects.filter(pk=token.pk).update(last_used_at=now), "token's last use")
     return Caller(token, via)
+
+
+def find_token(text: str) -> ApiToken | None:
+    """Return the token with this text, valid or not."""
+    shape = _SHAPE.fullmatch(text)
+    tokens = ApiToken.objects.select_related("workspace", "connection__user")
+    token = tokens.filter(prefix=shape[1]).first() if shape else None
+    return token if token is not None and hmac.compare_digest(token.token_hash, token_hash(text)) else None
 
 
 def require(caller: Caller, scope: str) -> None:
@@ -218,5 +233,5 @@ def delete_old_calls(now: datetime) -> None:
     IdempotentCall.objects.filter(created_at__lt=now - IDEMPOTENCY_LIFETIME).delete()
 
 
-def _hash(text: str) -> str:
+def token_hash(text: str) -> str:
     return salted_hmac("memoryhub.token", text, algorithm="sha256").hexdigest()

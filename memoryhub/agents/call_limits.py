@@ -1,4 +1,4 @@
-"""The limit on a token's calls in a minute.
+"""Limits on calls in a minute, of a token or of an address without one.
 
 Web processes on PostgreSQL share it: each reserves calls in the database, some at a time, so that most calls write
 nothing. A process may keep unused calls, at most a sixtieth of the limit.
@@ -31,8 +31,12 @@ class TooManyCalls(LimitExceeded):
 
 def spend_call(caller: Caller, now: datetime) -> None:
     """Count a call against the token's limit for this minute. Raises TooManyCalls."""
-    limit = caller.token.per_minute
-    counter = f"calls:{caller.token.pk}:{int(now.timestamp() // 60)}"
+    spend(f"calls:{caller.token.pk}", caller.token.per_minute, now)
+
+
+def spend(name: str, limit: int, now: datetime) -> None:
+    """Count a call against a limit for this minute. Raises TooManyCalls."""
+    counter = f"{name}:{int(now.timestamp() // 60)}"
     cache.add(counter, 0 if settings.SHARED_CALL_LIMITS else limit, SECONDS)  # the number of calls left
     if cache.decr(counter) >= 0:
         return

@@ -16,7 +16,7 @@ from sessions_app.models import Workspace
 LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("1 year")), ("", _("No expiration"))]
 
 
-def _scopes() -> list[tuple[str, str]]:
+def scope_choices() -> list[tuple[str, str]]:
     label = gettext("%(scope)s: %(meaning)s")
     return [(name, label % {"scope": name, "meaning": meaning}) for name, meaning in SCOPES.items()]
 
@@ -32,7 +32,7 @@ class TokenForm(forms.Form):
     )
     scopes = forms.MultipleChoiceField(
         label=_("Scopes"),
-        choices=_scopes,
+        choices=scope_choices,
         initial=list(DEFAULT_SCOPES),
         widget=forms.CheckboxSelectMultiple,
         help_text=_("No scope allows approving, pinning, deleting, creating tokens or changing settings."),

@@ -1,8 +1,10 @@
 from django.urls import path
 
 from memoryhub.agents import views
+from memoryhub.agents.oauth.views import authorize
 
 urlpatterns = [
+    path("oauth/authorize/", authorize, name="oauth-authorize"),
     path("w/<slug:slug>/connect/", views.connect, name="connect"),
     path("w/<slug:slug>/connect/first-call/", views.first_call, name="first-call"),
     path("w/<slug:slug>/agents/", views.agents, name="agents"),

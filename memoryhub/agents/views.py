@@ -30,6 +30,8 @@ from memoryhub.agents.api_tokens import (
 )
 from memoryhub.agents.forms import TokenForm
 from memoryhub.agents.hub_url import hub_address
+from memoryhub.agents.oauth.delegation import connection_of
+from memoryhub.agents.oauth.redirects import destination
 from memoryhub.audit.access_log import access_label
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -70,13 +72,14 @@ class ShownToken:
     scopes: list[tuple[str, str]]
     reads: list[Workspace]
     is_maker_off: bool
+    client: str  # where an OAuth client gets its answers; "" for other tokens
 
 
 def agents(request: HttpRequest, slug: str) -> HttpResponse:
     """List the valid tokens of a workspace, or all."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     now = timezone.now()
-    tokens = ApiToken.objects.filter(workspace=workspace)
+    tokens = ApiToken.objects.filter(workspace=workspace).select_related("connection")
     wants_all = request.GET.get("state") == "all"
     page = keyset_page(tokens if wants_all else tokens.filter(valid_tokens(now)), order=("-id",), params=request.GET)
     context = {
@@ -110,14 +113,22 @@ def _token_rows(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
         ShownToken(
             token,
             _state(token, now),
-            token.expires_at is not None and now < token.expires_at <= now + SOON,
+            not _client(token) and token.expires_at is not None and now < token.expires_at <= now + SOON,
             counts.get(token.pk, 0),
             [(scope, str(SCOPES.get(scope, ""))) for scope in token.scopes],
             reads[token.pk],
             token.pk in deactivated,
+            _client(token),
         )
         for token in tokens
     ]
+
+
+def _client(token: ApiToken) -> str:
+    connection = connection_of(token)
+    if connection is None:
+        return ""
+    return destination(connection.redirect_uri) or gettext("a program on the person's computer")
 
 
 def _state(token: ApiToken, now: datetime) -> str:
@@ -147,7 +158,9 @@ def new_token(request: HttpRequest, slug: str) -> HttpResponse:
 def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Confirm and revoke a token."""
     workspace = get_workspace(request, slug, role=OPERATOR)
-    token: ApiToken = get_object_or_404(ApiToken.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    token: ApiToken = get_object_or_404(
+        ApiToken.objects.select_related("workspace", "connection"), workspace=workspace, pk=pk
+    )
     if request.method == "POST":
         was_valid = revoke_token(token, by=by_person(request))
         message = gettext("Token %(name)s revoked.") if was_valid else gettext("Token %(name)s was already revoked.")

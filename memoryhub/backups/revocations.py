@@ -45,6 +45,17 @@ _END_READ_GRANT = """
     UPDATE memoryhub_readgrant SET ended_at = %s WHERE ended_at IS NULL
     AND token_id IN (SELECT id FROM memoryhub_apitoken WHERE token_hash = %s) AND workspace_id = %s
 """
+CONNECTIONS = "memoryhub_oauthconnection"  # a table that older hubs lack
+# Tokens of connections change their hash, so a connection is found by its key. One whose refresh token was used
+# since the backup is revoked: the present token isn't in the backup, and the earlier one must stay used.
+_CONNECTIONS = """
+    SELECT c.refresh_hash, t.revoked_at, c.refresh_key FROM memoryhub_oauthconnection c
+    JOIN memoryhub_apitoken t ON t.id = c.token_id
+"""
+_REVOKE_CONNECTION = """
+    UPDATE memoryhub_apitoken SET revoked_at = %s WHERE revoked_at IS NULL
+    AND id IN (SELECT token_id FROM memoryhub_oauthconnection WHERE refresh_key = %s AND (refresh_hash <> %s OR %s))
+"""
 _NEWEST_RECORD = "SELECT max(at) FROM sessions_app_auditrecord"
 
 
@@ -76,6 +87,7 @@ class Revocations:
     receipts: list[Receipt] = field(default_factory=list)
     tokens: list[tuple[Any, ...]] = field(default_factory=list)
     read_grants: list[tuple[Any, ...]] = field(default_factory=list)
+    connections: list[tuple[Any, ...]] = field(default_factory=list)
     invitations: list[tuple[Any, ...]] = field(default_factory=list)
     inactive: list[str] = field(default_factory=list)
     no_operators: list[str] = field(default_factory=list)
@@ -112,6 +124,7 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
                 _receipts(cursor),
                 rows("SELECT revoked_at, token_hash FROM memoryhub_apitoken WHERE revoked_at IS NOT NULL"),
                 rows(_READ_GRANTS) if READ_GRANTS in tables else [],
+                rows(_CONNECTIONS) if CONNECTIONS in tables else [],
                 rows(
                     "SELECT used_at, revoked_at, token_hash FROM memoryhub_invitation "
                     "WHERE used_at IS NOT NULL OR revoked_at IS NOT NULL"
@@ -171,12 +184,20 @@ def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -
                 return []
             if READ_GRANTS in tables:
                 cursor.executemany(_END_READ_GRANT, revocations.read_grants)
+            if CONNECTIONS in tables:
+                _revoke_connections(cursor, revocations.connections)
             return _apply(cursor, revocations)
     except DatabaseError as error:
         first_line = str(error).strip().partition("\n")[0]
         return [gettext("revoked tokens and accounts: %(error)s") % {"error": first_line}]
     finally:
         database.close()
+
+
+def _revoke_connections(cursor: Any, connections: list[tuple[Any, ...]]) -> None:
+    now = datetime.now(UTC).isoformat(sep=" ")
+    for refresh_hash, revoked_at, key in connections:
+        cursor.execute(_REVOKE_CONNECTION, [revoked_at or now, key, refresh_hash, revoked_at is not None])
 
 
 def _apply(cursor: Any, revocations: Revocations) -> list[str]:

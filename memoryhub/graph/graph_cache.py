@@ -37,6 +37,8 @@ WITHOUT_EFFECT = (  # changes that aren't of the memory
     "job.downloaded",
     "token.made",
     "token.revoked",
+    "oauth.allowed",
+    "oauth.reused",
 )
 CATEGORIES = dict(KnowledgeEntry.Category.choices) | dict(Observation.Category.choices)
 NODE_COLUMNS = ("key", "label", "kind", "x", "y", "size", "community", "degree", "count", "first", "last")

@@ -18,11 +18,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate, bearer_token
 from memoryhub.agents.call_limits import TooManyCalls, spend_call
+from memoryhub.agents.hub_url import MCP_PATH, address_at
 from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.mcp.calls import in_thread
 from memoryhub.mcp.server import build_server
 
-PATHS = ("/mcp", "/mcp/")
+PATHS = (MCP_PATH, f"{MCP_PATH}/")
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 SERVED = "memoryhub.mcp"  # key of the handler in the lifespan state, and of the caller in a request's scope
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 UNIQUE_HEADERS = ("host", "origin", "authorization", "content-length", "content-encoding")
@@ -35,6 +37,10 @@ class Refused(Exception):
         super().__init__(detail)
         self.status, self.code, self.detail, self.headers = status, code, detail, headers
 
+    @classmethod
+    def too_many(cls, error: TooManyCalls) -> Refused:
+        return cls(429, error.code, error.message, **{"retry-after": str(error.details["retry_after"])})
+
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Any]:
@@ -44,9 +50,7 @@ async def running() -> AsyncIterator[Any]:
         json_response=True,
         stateless_http=True,
         max_request_body_size=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
-        transport_security=TransportSecuritySettings(
-            enable_dns_rebinding_protection=False
-        ),  # _check_origin does this
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # check_origin does this
     )
     async with server.session_manager.run():
         yield server.session_manager.handle_request
@@ -62,24 +66,23 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     except Refused as refused:
         await refuse(refused, send)
     else:
-        await served({**scope, SERVED: caller}, receive, _uncached(send))
+        await served({**scope, SERVED: caller}, receive, uncached(send))
 
 
 async def _admit(scope: Any) -> Caller:
     """Return the caller of a request. Raises Refused."""
-    headers = _headers(scope)
-    _check_origin(headers, scope.get("scheme", "http"))
+    headers = read_headers(scope)
+    check_origin(headers, scope.get("scheme", "http"))
     try:
         text = bearer_token(headers.get("authorization", ""))
     except NotAuthenticated as error:
-        challenge = 'Bearer realm="MemoryHub"'
-        raise Refused(401, error.code, error.message, **{"www-authenticate": challenge}) from error
-    caller = await in_thread(lambda: _authenticate(text))
+        raise _unauthenticated(error, headers) from error
+    caller = await in_thread(lambda: _authenticate(text, headers))
     _check_request(scope["method"], headers)
     return caller
 
 
-def _headers(scope: Any) -> dict[str, str]:
+def read_headers(scope: Any) -> dict[str, str]:
     """Return the headers. Raises Refused if one that matters here is repeated."""
     found: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
@@ -90,7 +93,7 @@ def _headers(scope: Any) -> dict[str, str]:
     return found
 
 
-def _check_origin(headers: Mapping[str, str], scheme: str) -> None:
+def check_origin(headers: Mapping[str, str], scheme: str) -> None:
     """Reject web pages of other origins, DNS rebinding included. Raises Refused."""
     domain, port = split_domain_port(headers.get("host", ""))
     if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
@@ -103,17 +106,22 @@ def _check_origin(headers: Mapping[str, str], scheme: str) -> None:
         raise Refused(403, "https_needed", "Tokens may only be sent over HTTPS: use the address in MEMORYHUB_URL.")
 
 
-def _authenticate(text: str) -> Caller:
+def _unauthenticated(error: NotAuthenticated, headers: Mapping[str, str], reason: str = "") -> Refused:
+    """Return a refusal that tells clients where to sign in (RFC 9728)."""
+    base = address_at(headers["host"], settings.MEMORYHUB_URL)
+    challenge = f'Bearer realm="MemoryHub"{reason}, resource_metadata="{base}{RESOURCE_METADATA}{MCP_PATH}"'
+    return Refused(401, error.code, error.message, **{"www-authenticate": challenge})
+
+
+def _authenticate(text: str, headers: Mapping[str, str]) -> Caller:
     now = timezone.now()
     try:
         caller = authenticate(text, via="mcp", now=now)
         spend_call(caller, now)
     except NotAuthenticated as error:
-        challenge = 'Bearer realm="MemoryHub", error="invalid_token"'
-        raise Refused(401, error.code, error.message, **{"www-authenticate": challenge}) from error
+        raise _unauthenticated(error, headers, ', error="invalid_token"') from error
     except TooManyCalls as error:
-        wait = str(error.details["retry_after"])
-        raise Refused(429, error.code, error.message, **{"retry-after": wait}) from error
+        raise Refused.too_many(error) from error
     return caller
 
 
@@ -128,16 +136,16 @@ def _check_request(method: str, headers: Mapping[str, str]) -> None:
         raise Refused(413, "body_too_large", f"The body is larger than {most} MB.")
 
 
-def _uncached(send: Any) -> Any:
+def uncached(send: Any) -> Any:
     """Wrap ``send`` so that responses have ``Cache-Control: no-store``."""
 
-    async def send_uncached(message: Any) -> None:
+    async def senduncached(message: Any) -> None:
         if message["type"] == "http.response.start":
             headers = [pair for pair in message["headers"] if pair[0] != b"cache-control"]
             message = {**message, "headers": [*headers, (b"cache-control", b"no-store")]}
         await send(message)
 
-    return send_uncached
+    return senduncached
 
 
 async def refuse(refused: Refused, send: Any) -> None:

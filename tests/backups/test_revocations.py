@@ -11,6 +11,8 @@ from django.db import connection
 
 from knowledge_app.models import Forgotten
 from memoryhub.agents.api_tokens import issue_token
+from memoryhub.agents.oauth.clients import register_client
+from memoryhub.agents.oauth.connections import connect, find_code, redeem
 from memoryhub.backups.revocations import read_revocations
 from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.forgetting.forget import forget
@@ -81,6 +83,37 @@ def test_tokens_links_and_accounts_are_revoked_again(backup, elsewhere):
     assert rows(elsewhere, "SELECT revoked_at FROM memoryhub_invitation") == [(True,)]
     accounts = rows(elsewhere, "SELECT is_active, is_superuser FROM auth_user ORDER BY username")
     assert accounts == [(False, False), (True, True), (True, False)]
+
+
+HASHES = "SELECT name, revoked_at FROM memoryhub_apitoken WHERE name LIKE 'Client%' ORDER BY name"
+
+
+def test_oauth_connections_that_were_ended_or_renewed_do_not_come_back(workspace, tmp_path, elsewhere):
+    user = User.objects.create_superuser("olga")
+    for name in ("Client kept", "Client revoked", "Client used", "Client used and revoked"):
+        client = register_client(name, name, ["https://claude.example/"], NOW)
+        code = connect(client, user, workspace, ["read"], redirect_uri="x", code_challenge="x", now=NOW)
+        assert redeem(find_code(name, code, NOW), NOW)
+    backup = back_up(tmp_path / "out")
+    restore(backup, elsewhere)
+    of = "WHERE token_id IN (SELECT id FROM memoryhub_apitoken WHERE name LIKE '%s%%')"
+    change(
+        elsewhere,
+        "UPDATE memoryhub_oauthconnection SET refresh_hash = 'new' " + of % "Client used",
+        "UPDATE memoryhub_apitoken SET token_hash = 'other' || id WHERE name LIKE 'Client used%'",
+        "UPDATE memoryhub_apitoken SET revoked_at = '2026-04-02 00:00:00' WHERE name LIKE '%revoked'",
+    )
+
+    restored = restore(backup, elsewhere, replace=True)
+
+    assert restored.unapplied == []
+    found = {name: bool(revoked) for name, revoked in texts(elsewhere, HASHES).items()}
+    assert found == {
+        "Client kept": False,
+        "Client revoked": True,
+        "Client used": True,
+        "Client used and revoked": True,
+    }
 
 
 def texts(database, sql: str) -> dict:

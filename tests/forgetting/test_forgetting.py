@@ -144,6 +144,7 @@ def test_every_table_with_text_is_searched():
         "sessions_app.AuditSeal",  # hashes
         "memoryhub.SetupToken",  # a hash of no text
         "memoryhub.Invitation",  # the hub's own people, as accounts are; no memory
+        "memoryhub.OAuthClient",  # programs, as they named themselves
         "memoryhub.SignIn",  # so are their browsers
         "memoryhub.FailedAttempts",  # hashes
         "memoryhub.Preferences",  # and how they read

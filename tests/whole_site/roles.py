@@ -127,6 +127,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "open-search": ("viewer", "-"),
     "delete-search": ("-", "owner"),
     "recall": ("viewer", "viewer"),
+    "oauth-authorize": ("stranger", "stranger"),  # here, without a client: an error page
     "connect": ("viewer", "-"),
     "first-call": ("viewer", "-"),
     "agents": ("operator", "operator"),
