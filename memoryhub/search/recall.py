@@ -14,7 +14,7 @@ from knowledge_app.services.rows.row_changes import MAX_COUNT
 from memoryhub.lib import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.search import Scope, find
-from memoryhub.search.results import row_document, text_of, workspace_of
+from memoryhub.search.results import text_of, workspace_of
 
 LIMIT = 5  # of each kind, grid's default
 MOST = 100
@@ -75,10 +75,12 @@ class Recall:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Return all rows for the access log."""
-        learned = [one.observation for rows in self.found.values() for one in rows]
-        memories: list[dict[str, Any]] = self.document["memories"]
-        return [row_document("observation", row) for row in learned] + memories
+        """Return what the access log needs of all rows: kind, id and workspace."""
+        learned: list[tuple[str, Model]] = [
+            ("observation", one.observation) for rows in self.found.values() for one in rows
+        ]
+        found = learned + [(one.kind, one.row) for one in self.memories]
+        return [{"kind": kind, "id": row.pk, "workspace": workspace_of(kind, row).slug} for kind, row in found]
 
 
 def recall(scope: Scope, query: str, *, now: datetime, limit: int = LIMIT) -> Recall:

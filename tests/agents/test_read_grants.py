@@ -14,6 +14,7 @@ from memoryhub.agents.api_tokens import BadToken, Caller, authenticate, end_read
 from memoryhub.agents.operations import corrections, knowledge, memory, queries
 from memoryhub.lib.errors import NotFound
 from memoryhub.models import AccessRecord, ReadGrant
+from memoryhub.search import recall
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, raises_code
@@ -61,6 +62,27 @@ def test_search_and_recall_include_the_workspaces_that_a_token_may_read(workspac
         queries.recent(sharing, "7d", now=NOW),
     ):
         assert {one["workspace"] for one in rows} == {"atlas", "team"}
+
+
+def test_a_token_without_grants_takes_no_query_for_them(workspace, team, django_assert_num_queries):
+    own, sharing = caller(workspace), caller(workspace, team)
+
+    with django_assert_num_queries(0):
+        assert own.readable == [workspace]
+    with django_assert_num_queries(1):
+        assert sharing.readable == [workspace, team]
+
+
+def test_recall_makes_each_text_once(workspace, monkeypatch):
+    know(workspace, "The harbour opens at dawn")
+    made = []
+    monkeypatch.setattr(recall, "text_of", lambda kind, row: made.append(row.pk) or row.content)
+
+    answer = knowledge.recall_for(caller(workspace), "harbour", now=NOW)
+
+    assert [one["text"] for one in answer["memories"]] == ["The harbour opens at dawn"]
+    assert len(made) == 1
+    assert AccessRecord.objects.get().row_count == 1
 
 
 def test_what_is_read_is_logged_where_it_is(workspace, team):
