@@ -50,11 +50,14 @@
     return [group];
   };
   const show = (text, sections) => {
-    list.replaceChildren(...wasThere(text.trim().toLowerCase()), ...sections);
+    const typed = text.trim().toLowerCase();
+    const exact = sections.flatMap((section) => all("[role='option']", section)).find((row) => typed && one(".truncate", row).textContent.trim().toLowerCase() === typed);
+    const first = sections.filter((section) => section.contains(exact ?? null)); /* a name typed in full precedes what one visited */
+    list.replaceChildren(...first, ...wasThere(typed), ...sections.filter((section) => !first.includes(section)));
     options().slice(12).forEach((option) => option.remove());
     all("section", list).forEach((group) => { if (!one("[role='option']", group)) group.remove(); });
     options().forEach((option, place) => { option.id = `palette-${place}`; });
-    choose(options()[0]);
+    choose(exact?.isConnected ? exact : options()[0]);
     count.textContent = `${palette.dataset.rows} ${options().length}`;
   };
   const ask = async () => {
