@@ -4,20 +4,23 @@ const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 /* Messages: requests that failed say so where messages are read out. */
-const say = (text, level = "problem") => {
+const say = (text, level = "problem", retry = null) => {
   const notice = document.createElement("div");
   notice.className = "notice";
   notice.dataset.level = level;
   const line = document.createElement("p");
   line.textContent = text;
   notice.append(document.createElement("span"), line);
+  if (retry) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "button compact", textContent: sentences.retry });
+    button.addEventListener("click", () => { notice.remove(); retry(); });
+    notice.append(button);
+  }
   one("#messages")?.replaceChildren(notice);
 };
 const sentences = one("#sentences").dataset; /* in the reader's language */
 document.addEventListener("htmx:responseError", ({ detail: { xhr: { status } } }) =>
   say(sentences[status] ?? sentences.error.replace("{status}", status)));
-document.addEventListener("htmx:sendError", () => say(sentences.unreachable));
-document.addEventListener("htmx:timeout", () => say(sentences.slow));
 /* A request that a newer one replaces, or that ends because the reader leaves, is no error for the console. */
 htmx.logger = (_element, name, detail) => {
   if (name === "htmx:afterRequest" || name === "htmx:sendAbort") delete detail.error;

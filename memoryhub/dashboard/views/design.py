@@ -125,7 +125,8 @@ def _lists() -> dict[str, Any]:
     now = timezone.now()
     old = "# Deploys\n\n- on Mondays\n- from main\n\nThe rest\nstays\nas\nit\nis"
     return {
-        "crumbs": [{"label": "Sessions", "url": "#lists"}, {"label": "telegram:1042", "url": ""}],
+        "button_kinds": ("", "primary", "quiet", "danger"),
+        "crumbs": [{"label": "Conversations", "url": "#lists"}, {"label": "telegram:1042", "url": ""}],
         "page": {"previous_url": "#lists", "next_url": "#lists", "first_url": "#lists", "last_url": "#lists"},
         "first_page": {"next_url": "#lists", "last_url": "#lists"},
         "moments": [now, now - timedelta(hours=3), now - timedelta(days=40), None],

@@ -1,0 +1,76 @@
+"use strict";
+
+/* What waits for the hub: it shows at once, is sent once, and can be tried again where the hub couldn't be reached. */
+(() => {
+  const LONGEST = 10_000; /* then it may be sent again */
+  const root = document.documentElement;
+  let letGo = 0;
+  let asked = false; /* the hub, whether it can be reached */
+
+  const release = () => {
+    clearTimeout(letGo);
+    delete root.dataset.waiting;
+    for (const part of all("[data-sent]")) delete part.dataset.sent;
+    for (const button of all("[data-pressed]")) {
+      button.removeAttribute("aria-busy");
+      delete button.dataset.pressed;
+    }
+  };
+  const wait = (form, submitter) => {
+    root.dataset.waiting = "";
+    if (form) form.dataset.sent = "";
+    if (submitter) {
+      submitter.setAttribute("aria-busy", "true");
+      submitter.dataset.pressed = "";
+    }
+    clearTimeout(letGo);
+    letGo = setTimeout(release, LONGEST);
+  };
+  addEventListener("pageshow", release);
+
+  /* Without a network the browser would leave the page for one of its own, unless the hub is on this machine. */
+  const ifReachable = async (go) => {
+    wait();
+    try {
+      await fetch(sentences.health, { method: "HEAD", cache: "no-store" });
+      asked = true;
+      go();
+    } catch {
+      release();
+      say(sentences.unreachable, "problem", () => ifReachable(go));
+    } finally { asked = false; }
+  };
+  const isHeld = (event, go) => {
+    if (navigator.onLine || asked) return false;
+    event.preventDefault();
+    ifReachable(go);
+    return true;
+  };
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!("sent" in form.dataset) && !form.matches("form.htmx-request[method='post']")) return;
+    event.preventDefault(); /* a second click */
+    event.stopImmediatePropagation();
+  }, true);
+  addEventListener("submit", (event) => {
+    const { target: form, submitter } = event;
+    if (event.defaultPrevented || form.getAttribute("method") === "dialog" || isHeld(event, () => form.requestSubmit(submitter))) return;
+    if (!submitter?.hasAttribute("data-file")) wait(form, submitter); /* a file leaves the page as it is */
+  });
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const isHere = link.origin !== location.origin || link.target || link.hasAttribute("download")
+      || (link.hash && link.pathname === location.pathname && link.search === location.search);
+    if (!isHere && !isHeld(event, () => link.click())) wait();
+  });
+
+  /* A part of a page: the same request again. */
+  const again = ({ elt, requestConfig: { verb, path, target, triggeringEvent: event } }) => () => {
+    if (elt.isConnected) htmx.ajax(verb, path, { source: elt, target, event });
+  };
+  for (const [name, words] of [["htmx:sendError", sentences.unreachable], ["htmx:timeout", sentences.slow]]) {
+    document.addEventListener(name, ({ detail }) => say(words, "problem", again(detail)));
+  }
+})();
