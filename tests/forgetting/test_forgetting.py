@@ -151,6 +151,7 @@ def test_every_table_with_text_is_searched():
         "memoryhub.Process",  # host, process id and times
         "memoryhub.StoredSetting",  # the hub's settings
         "sessions_app.Workspace",  # its name, address and folder are named in the preview; the rest is settings
+        "sessions_app.SourceFolder",  # so are these: named in the preview, and settings
         "sessions_app.Webhook",  # an address
         "knowledge_app.HygieneScore",  # figures
         "knowledge_app.GraphLayout",  # a cache, deleted by every erasure
