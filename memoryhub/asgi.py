@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from tempfile import SpooledTemporaryFile
@@ -21,6 +22,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django_application = get_wsgi_application()
 
 # isort: split
+from memoryhub.lib.metrics import count_request  # noqa: E402
 from memoryhub.mcp import oauth, transport  # noqa: E402
 from memoryhub.sync.forms import MAX_UPLOAD_BYTES  # noqa: E402
 from sessions_app.services.secret_key import DifferentKey, require_known_key  # noqa: E402
@@ -49,11 +51,23 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     if scope["type"] == "http":
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if b"_" not in name]}
         if scope["path"] in transport.PATHS:
-            await transport.application(scope, receive, send)
+            await transport.application(scope, receive, _counted(scope, send) if settings.MEMORYHUB_METRICS else send)
             return
         await _handle(oauth.application if scope["path"] in oauth.ENDPOINTS else _django, scope, receive, send)
         return
     await _django(scope, receive, send)
+
+
+def _counted(scope: Any, send: Any) -> Any:
+    """Wrap ``send`` so that a request to MCP is counted for /metrics, as middleware counts those to Django."""
+    began = time.perf_counter()
+
+    async def send_counted(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            count_request("mcp", scope["method"], message["status"], time.perf_counter() - began)
+        await send(message)
+
+    return send_counted
 
 
 async def _handle(served: Any, scope: Any, receive: Any, send: Any) -> None:

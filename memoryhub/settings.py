@@ -86,6 +86,13 @@ MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
 # MEMORYHUB_ADMIN: whether the administration is served, to operators only. Default: on.
 MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=True)
+# MEMORYHUB_METRICS: whether /metrics is served for Prometheus; needs the package prometheus-client. Default: off.
+MEMORYHUB_METRICS = _flag("MEMORYHUB_METRICS", default=False)
+# MEMORYHUB_METRICS_TOKEN: the bearer token of /metrics. Default: none; only this machine may read it.
+MEMORYHUB_METRICS_TOKEN = os.environ.get("MEMORYHUB_METRICS_TOKEN", "")
+METRICS_FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")  # prometheus-client's variable
+if MEMORYHUB_METRICS and importlib.util.find_spec("prometheus_client") is None:
+    raise ImproperlyConfigured('MEMORYHUB_METRICS is on: run `.venv/bin/pip install "prometheus-client>=0.22"`.')
 
 # MEMORYHUB_BACKUP_DIR: the folder of scheduled backups. Default: backups in MEMORYHUB_FILES.
 _files_folder = MEMORYHUB_HOME if _is_in_bucket or not MEMORYHUB_FILES else Path(MEMORYHUB_FILES)
@@ -144,6 +151,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memoryhub.monitoring.middleware.count_requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.middleware.compress_pages",
@@ -278,6 +286,7 @@ CSRF_COOKIE_HTTPONLY = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _is_https
+SECURE_REDIRECT_EXEMPT = ["^metrics$"]  # Prometheus reads it on this machine, without TLS
 SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _is_https
 if _is_https:

@@ -25,6 +25,7 @@ PAGES = [
     "audit",
     "jobs",
     "backups",
+    "monitoring",
 ]
 
 handler404 = not_found

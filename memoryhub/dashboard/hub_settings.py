@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.backups.create import hub_version
 from memoryhub.backups.in_use_lock import database_label
+from memoryhub.lib.database_size import database_bytes
 from sessions_app.services.stored_settings import HubSettings, hub_settings
 
 ATTRIBUTES = {"MEMORYHUB_TIME_ZONE": "TIME_ZONE", "MEMORYHUB_DEBUG": "DEBUG", "MEMORYHUB_SECRET_KEY": "SECRET_KEY"}
@@ -30,6 +31,7 @@ _QUERY = re.compile(r"([?#]).+", re.DOTALL)
 SECRETS = frozenset(
     {
         "MEMORYHUB_TOKEN",
+        "MEMORYHUB_METRICS_TOKEN",
         "MEMORYHUB_BACKUP_KEY",
         "MEMORYHUB_LLM_API_KEY",
         "MEMORYHUB_EMBEDDING_API_KEY",
@@ -64,6 +66,12 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it forever. Default: 90."),
     "MEMORYHUB_ADMIN": _(
         "`0` turns the administration at `/admin/` off, which only hub operators can open. Default: on."
+    ),
+    "MEMORYHUB_METRICS": _(
+        "`1` serves figures for Prometheus at `/metrics`. Needs the package `prometheus-client`. Default: off."
+    ),
+    "MEMORYHUB_METRICS_TOKEN": _(
+        "The bearer token that `/metrics` requires. Default: none; only programs on this machine may read it."
     ),
     "MEMORYHUB_BACKUP_DIR": _(
         "The folder for automatic backups, and for others that name no folder. Default: `backups` in "
@@ -178,7 +186,7 @@ def hub() -> Hub:
         python=platform.python_version(),
         django=django.get_version(),
         database=database_label(connection),
-        database_bytes=_database_bytes(),
+        database_bytes=database_bytes(),
         home=str(settings.MEMORYHUB_HOME),
     )
 
@@ -233,12 +241,3 @@ def without_secrets(text: str) -> str:
     if _AMBIGUOUS.match(text):
         return _AMBIGUOUS.sub(r"\1…", text)
     return _QUERY.sub(r"\1…", _CREDENTIALS.sub(r"\1…@", text))
-
-
-def _database_bytes() -> int:
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
-        else:
-            cursor.execute("SELECT pg_database_size(current_database())")
-        return int(cursor.fetchone()[0])

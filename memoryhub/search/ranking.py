@@ -17,6 +17,7 @@ from django.db.models import Model
 from django.utils.translation import gettext
 
 from memoryhub.graph.neighbours import expand
+from memoryhub.lib.metrics import count_search
 from memoryhub.lib.search.factors import OFF, Decay, fuse
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.matching import (
@@ -119,6 +120,7 @@ def find(
     Ranks at most 200 results and spends about 130 ms in the database; ``notes`` says what that left out. A query
     without words has no results here: see ``listing``.
     """
+    count_search()
     options = options or RankOptions()
     question = semantic.ask(scope, query, now=now) if options.dense else None
     clock = Clock(MILLISECONDS, options.patience)

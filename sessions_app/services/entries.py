@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.db import connection, transaction
 from django.utils.translation import gettext
@@ -13,6 +14,7 @@ from django.utils.translation import gettext
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, NotFound
 from memoryhub.lib.layouts.records import EntryRecord
+from memoryhub.lib.metrics import count_appended
 from memoryhub.lib.prepared import PreparedRows, insert_row
 from memoryhub.lib.search.index_maintenance import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
@@ -67,6 +69,7 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
             created_at=by.at,
         )
     _audit(session, entries, by)
+    transaction.on_commit(partial(count_appended, len(entries)))
     return Appended(session, session.epoch, first, len(entries))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 PAGES: dict[str, tuple[str, str]] = {
     "home": ("stranger", "stranger"),
     "health": ("anonymous", "anonymous"),
+    "metrics": ("nobody", "-"),  # unless it is turned on
     "api-docs": ("stranger", "-"),
     "no-such-api-address": ("nobody", "nobody"),
     "setup": ("anonymous", "anonymous"),
