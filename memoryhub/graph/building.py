@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from django.db import transaction
 from django.db.models import Count, Max, Q, QuerySet
 
 from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
 from memoryhub.graph.keywords import keywords_of
-from memoryhub.graph.nearest import Rows, Space, unit_rows
+from memoryhub.graph.nearest import Space, unit_rows
 from memoryhub.lib import db_retry
 from sessions_app.models import Run, Workspace
 from sessions_app.services.runs import hold_lease
+
+if TYPE_CHECKING:
+    from memoryhub.graph.nearest import Rows
 
 MAX_TERMS = 20_000  # per workspace, created from texts: what fits in a worker's memory
 CHUNK = 500
@@ -83,6 +85,8 @@ def states_of(workspaces: Collection[int]) -> dict[int, Seen]:
 
 def load_space(workspace_id: int, fingerprint: str) -> Space:
     """Return the space of terms with an embedding of a fingerprint, with their stored neighbours."""
+    import numpy as np
+
     made = Term.objects.filter(workspace=workspace_id, fingerprint=fingerprint).order_by("pk")
     keys: list[int] = []
     parts: list[Rows] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import (
@@ -27,12 +27,14 @@ from django.db.models.functions import Concat, Length, Substr
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, Observation, RowVector
 from memoryhub.graph.building import CHUNK
-from memoryhub.graph.nearest import Rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Run, Summary, Workspace
 from sessions_app.querysets import IN_CONVERSATION
 from sessions_app.services.runs import hold_lease
+
+if TYPE_CHECKING:
+    from memoryhub.graph.nearest import Rows
 
 MOST_ROWS = 20_000  # newest rows of each kind that are embedded and searched
 MOST_CHARS = 2_000  # characters per text

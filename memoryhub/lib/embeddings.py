@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.llm import ModelRefused, ModelSettings, open_model_client, read_json, usage_count
 
-Rows = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Rows = npt.NDArray[np.float32]
+
 NONE = "none"  # no provider: the graph is off
 BATCH_SIZE = 64  # texts per request
 LONG_EMBEDDING = 2048  # dimensions; a response with 64 longer embeddings could exceed the transport's 5 MB
@@ -140,6 +143,8 @@ def _sorted_embeddings(value: Any, count: int) -> list[list[Any]]:
 
 
 def _unit_rows(embeddings: list[list[Any]], dimensions: int) -> Rows:
+    import numpy as np
+
     lengths = {len(embedding) for embedding in embeddings}
     expected = dimensions or max(lengths, default=0)
     if lengths != {expected} or not 0 < expected <= MAX_DIMENSIONS:

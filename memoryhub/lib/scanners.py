@@ -11,41 +11,24 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
-from detect_secrets.plugins.artifactory import ArtifactoryDetector
-from detect_secrets.plugins.aws import AWSKeyDetector
-from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
-from detect_secrets.plugins.base import RegexBasedDetector
-from detect_secrets.plugins.basic_auth import BasicAuthDetector
-from detect_secrets.plugins.cloudant import CloudantDetector
-from detect_secrets.plugins.discord import DiscordBotTokenDetector
-from detect_secrets.plugins.github_token import GitHubTokenDetector
-from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
-from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
-from detect_secrets.plugins.jwt import JwtTokenDetector
-from detect_secrets.plugins.mailchimp import MailchimpDetector
-from detect_secrets.plugins.npm import NpmDetector
-from detect_secrets.plugins.openai import OpenAIDetector
-from detect_secrets.plugins.private_key import PrivateKeyDetector
-from detect_secrets.plugins.pypi_token import PypiTokenDetector
-from detect_secrets.plugins.sendgrid import SendGridDetector
-from detect_secrets.plugins.slack import SlackDetector
-from detect_secrets.plugins.softlayer import SoftlayerDetector
-from detect_secrets.plugins.square_oauth import SquareOAuthDetector
-from detect_secrets.plugins.stripe import StripeDetector
-from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
-from detect_secrets.plugins.twilio import TwilioKeyDetector
-from phonenumbers import Leniency, PhoneNumberMatcher
 from stdnum import iban, luhn
 
 from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.secrets import find_secrets, names_secret
 
+if TYPE_CHECKING:
+    from detect_secrets.plugins.base import RegexBasedDetector
+
 SECRET, PERSONAL, ORDER = "secret", "personal", "order"
 MASK = "•••"
 SHAPE = "text with the shape of a key"
 NAMED = "a secret by its name"
+PRIVATE_KEY = "a private key"
 INSTRUCTION_LIKE = "text that looks like an instruction to a model"
 _WHAT = {
     "invisible": "invisible characters",
@@ -70,17 +53,17 @@ class Match:
 class _Detector:
     """A detect-secrets plugin. It runs only on texts that contain one of ``hints`` (lower case), for speed."""
 
-    plugin: RegexBasedDetector
+    plugin: str  # its module and class
     what: str
     hints: tuple[str, ...]
     has_digits: bool = False  # ignore matches without digits: the pattern also matches ordinary words
 
 
 _DETECTORS = [
-    _Detector(AWSKeyDetector(), "an AWS key", ("akia", "asia", "abia", "acca", "a3t", "aws")),
-    _Detector(GitHubTokenDetector(), "a GitHub token", ("gho_", "ghp_", "ghr_", "ghs_", "ghu_")),
+    _Detector("aws.AWSKeyDetector", "an AWS key", ("akia", "asia", "abia", "acca", "a3t", "aws")),
+    _Detector("github_token.GitHubTokenDetector", "a GitHub token", ("gho_", "ghp_", "ghr_", "ghs_", "ghu_")),
     _Detector(
-        GitLabTokenDetector(),
+        "gitlab_token.GitLabTokenDetector",
         "a GitLab token",
         (
             "glpat-",
@@ -96,25 +79,27 @@ _DETECTORS = [
             "gloas-",
         ),
     ),
-    _Detector(SlackDetector(), "a Slack token", ("xox", "hooks.slack.com")),
-    _Detector(StripeDetector(), "a Stripe key", ("k_live_",)),
-    _Detector(OpenAIDetector(), "an OpenAI key", ("t3blbkfj",)),
-    _Detector(JwtTokenDetector(), "a JSON web token", ("eyj",)),
-    _Detector(PrivateKeyDetector(), "a private key", ("private key", "putty-user-key")),
-    _Detector(BasicAuthDetector(), "a password in an address", ("://",)),
-    _Detector(TwilioKeyDetector(), "a Twilio key", ("ac", "sk"), has_digits=True),
-    _Detector(SendGridDetector(), "a SendGrid key", ("sg.",)),
-    _Detector(NpmDetector(), "an npm token", ("_authtoken",)),
-    _Detector(PypiTokenDetector(), "a PyPI token", ("pypi-",)),
-    _Detector(AzureStorageKeyDetector(), "an Azure storage key", ("accountkey=",)),
-    _Detector(DiscordBotTokenDetector(), "a Discord bot token", (".",)),
-    _Detector(MailchimpDetector(), "a Mailchimp key", ("-us",)),
-    _Detector(TelegramBotTokenDetector(), "a Telegram bot token", (":",)),
-    _Detector(SquareOAuthDetector(), "a Square secret", ("sq0csp-",)),
-    _Detector(ArtifactoryDetector(), "an Artifactory credential", ("akc", "ap"), has_digits=True),
-    _Detector(CloudantDetector(), "a Cloudant credential", ("cl",), has_digits=True),
-    _Detector(IbmCloudIamDetector(), "an IBM Cloud key", ("key", "pwd", "pass", "token"), has_digits=True),
-    _Detector(SoftlayerDetector(), "a SoftLayer credential", ("sl", "softlayer"), has_digits=True),
+    _Detector("slack.SlackDetector", "a Slack token", ("xox", "hooks.slack.com")),
+    _Detector("stripe.StripeDetector", "a Stripe key", ("k_live_",)),
+    _Detector("openai.OpenAIDetector", "an OpenAI key", ("t3blbkfj",)),
+    _Detector("jwt.JwtTokenDetector", "a JSON web token", ("eyj",)),
+    _Detector("private_key.PrivateKeyDetector", PRIVATE_KEY, ("private key", "putty-user-key")),
+    _Detector("basic_auth.BasicAuthDetector", "a password in an address", ("://",)),
+    _Detector("twilio.TwilioKeyDetector", "a Twilio key", ("ac", "sk"), has_digits=True),
+    _Detector("sendgrid.SendGridDetector", "a SendGrid key", ("sg.",)),
+    _Detector("npm.NpmDetector", "an npm token", ("_authtoken",)),
+    _Detector("pypi_token.PypiTokenDetector", "a PyPI token", ("pypi-",)),
+    _Detector("azure_storage_key.AzureStorageKeyDetector", "an Azure storage key", ("accountkey=",)),
+    _Detector("discord.DiscordBotTokenDetector", "a Discord bot token", (".",)),
+    _Detector("mailchimp.MailchimpDetector", "a Mailchimp key", ("-us",)),
+    _Detector("telegram_token.TelegramBotTokenDetector", "a Telegram bot token", (":",)),
+    _Detector("square_oauth.SquareOAuthDetector", "a Square secret", ("sq0csp-",)),
+    _Detector("artifactory.ArtifactoryDetector", "an Artifactory credential", ("akc", "ap"), has_digits=True),
+    _Detector("cloudant.CloudantDetector", "a Cloudant credential", ("cl",), has_digits=True),
+    _Detector(
+        "ibm_cloud_iam.IbmCloudIamDetector", "an IBM Cloud key", ("key", "pwd", "pass", "token"), has_digits=True
+    ),
+    _Detector("softlayer.SoftlayerDetector", "a SoftLayer credential", ("sl", "softlayer"), has_digits=True),
 ]
 _WINDOW_CHARS = 2_000  # some patterns are slow on longer lines
 _OVERLAP_CHARS = 400
@@ -262,6 +247,14 @@ def _known_format_secrets(text: str) -> Iterator[Match]:
                     yield Match(SECRET, detector.what, offset + start, covered[index])
 
 
+@cache
+def _load(plugin: str) -> RegexBasedDetector:
+    """Return a plugin. detect-secrets takes a tenth of a process's start, so it waits for the first text."""
+    module, name = plugin.split(".")
+    loaded: RegexBasedDetector = getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
+    return loaded
+
+
 def _windows(text: str) -> Iterator[tuple[int, str]]:
     for start in range(0, max(1, len(text) - _OVERLAP_CHARS), _WINDOW_CHARS - _OVERLAP_CHARS):
         yield start, text[start : start + _WINDOW_CHARS]
@@ -269,9 +262,10 @@ def _windows(text: str) -> Iterator[tuple[int, str]]:
 
 def _detector_spans(detector: _Detector, window: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of a detector's whole regex matches: the plugin itself returns only a group of each."""
-    if next(iter(detector.plugin.analyze_string(window)), None) is None:
+    plugin = _load(detector.plugin)
+    if next(iter(plugin.analyze_string(window)), None) is None:
         return
-    for pattern in detector.plugin.denylist:
+    for pattern in plugin.denylist:
         for found in pattern.finditer(window):
             text = found.group()
             before = window[found.start() - 1 : found.start()] if found.start() else ""
@@ -279,13 +273,13 @@ def _detector_spans(detector: _Detector, window: str) -> Iterator[tuple[int, int
                 continue  # in the middle of a longer word
             if detector.has_digits and not any(letter.isdigit() for letter in text):
                 continue
-            if next(iter(detector.plugin.analyze_string(text)), None) is not None:
+            if next(iter(plugin.analyze_string(text)), None) is not None:
                 yield found.span()
 
 
 def _secret_end(text: str, end: int, detector: _Detector) -> int:
     """Return where a secret really ends: patterns may match only the start of a token or private key."""
-    if isinstance(detector.plugin, PrivateKeyDetector):
+    if detector.what == PRIVATE_KEY:
         return _private_key_end(text, end)
     token = _TOKEN.match(text, end)
     return token.end() if token else end
@@ -340,6 +334,8 @@ def _personal_matches(
 
 def _phones(text: str) -> Iterator[Match]:
     """Yield numbers with a country code; without one, almost any number could be a phone number."""
+    from phonenumbers import Leniency, PhoneNumberMatcher
+
     for plus in _PHONE.finditer(text):
         window = text[plus.start() : plus.start() + _PHONE_CHARS]
         for found in PhoneNumberMatcher(window, None, Leniency.VALID, 1):

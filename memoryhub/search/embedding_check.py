@@ -10,13 +10,14 @@ import math
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from memoryhub.graph.nearest import Rows
 from memoryhub.graph.row_vectors import MOST_CHARS, SOURCES, hash_of, texts_of
 from memoryhub.lib.search.tokenizing import STOP_WORDS, split_words
 from memoryhub.search.vector_cache import Matrices, Matrix, Version
+
+if TYPE_CHECKING:
+    from memoryhub.graph.nearest import Rows
 
 ROWS = 300  # newest of the kind with the most vectors
 MIN_PAIRS = 20  # with fewer rows to compare, nothing is known
@@ -76,6 +77,8 @@ def weight_of(texts: Mapping[int, str], matrix: Matrix) -> float:
 
 def agreements(texts: Sequence[str], vectors: Rows) -> Rows:
     """Return for each text with a similar one the share of vectors that are farther away than that one's, 0 to 1."""
+    import numpy as np
+
     similar = _word_similarity(texts)
     similar[(similar > MAX_SIMILARITY) | np.eye(len(texts), dtype=bool)] = -1
     nearest = similar.argmax(axis=1)
@@ -94,6 +97,8 @@ def _whole(versions: Mapping[str, Version]) -> Version:
 
 def _word_similarity(texts: Sequence[str]) -> Rows:
     """Return the cosines of the texts' words, weighted by rarity."""
+    import numpy as np
+
     words = [{word for word in split_words(text) if word not in STOP_WORDS} for text in texts]
     frequency = Counter(word for found in words for word in found)
     places = {word: place for place, word in enumerate(word for word, count in frequency.items() if count > 1)}

@@ -13,17 +13,21 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from memoryhub.lib.embeddings import EmbeddingSettings, Rows, embed
+from memoryhub.lib.embeddings import EmbeddingSettings, embed
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import load_sdk
+
+if TYPE_CHECKING:
+    from memoryhub.lib.embeddings import Rows
 
 logger = logging.getLogger(__name__)
 MILLISECONDS = 400  # to wait for an answer
 PAUSE_SECONDS = 60.0  # after a failure
 KEPT = 256  # answers, least recently used dropped first
 ASKERS = 4  # concurrent requests
-Wait = Callable[[], Rows | None]
+Wait = Callable[[], "Rows | None"]
 _asking = ThreadPoolExecutor(max_workers=ASKERS, thread_name_prefix="embedding")
 _lock = Lock()
 _answers: OrderedDict[tuple[str, ...], Rows] = OrderedDict()

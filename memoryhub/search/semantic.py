@@ -10,16 +10,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from django.db import connection
 from django.db.models import F
 from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.graph.neighbours import fingerprint_of
 from memoryhub.graph.row_vectors import hash_of, with_beginning
-from memoryhub.lib.embeddings import EmbeddingSettings, Rows, provider_error
+from memoryhub.lib.embeddings import EmbeddingSettings, provider_error
 from memoryhub.lib.search.factors import Decay, recency_factor
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
@@ -34,6 +33,9 @@ from memoryhub.search.vector_cache import Matrix, Version, matrices_of, versions
 from sessions_app.models import Workspace
 from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.token_budget import budget_left
+
+if TYPE_CHECKING:
+    from memoryhub.lib.embeddings import Rows
 
 MIN_COSINE = 0.3  # minimum cosine
 MEANING = 0.3  # factor from the cosine above that minimum to a score; the best match of all words scores 1
@@ -159,6 +161,8 @@ def _near(matrix: Matrix, asked: Rows) -> list[tuple[int, float]]:
     """Return the (index, cosine) of the nearest vectors, nearest first."""
     if matrix.rows is None:
         return []
+    import numpy as np
+
     cosines = matrix.rows @ asked
     places = np.flatnonzero(cosines >= MIN_COSINE)
     ordered = places[np.argsort(-cosines[places], kind="stable")][:LOOKED_AT]

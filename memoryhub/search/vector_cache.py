@@ -11,13 +11,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING
 
-import numpy as np
 from django.db.models import Count, Max, QuerySet
 
 from knowledge_app.models import RowVector
-from memoryhub.graph.nearest import Rows
 from memoryhub.graph.row_vectors import MOST_ROWS, SOURCES
+
+if TYPE_CHECKING:
+    from memoryhub.graph.nearest import Rows
 
 MOST_BYTES = 256 * 2**20  # of all matrices of a process
 CHUNK = 500  # vectors per query
@@ -129,6 +131,8 @@ def _page(vectors: QuerySet[RowVector], pages: Sequence[Matrix], length: int, *,
 
 
 def _joined(pages: Sequence[Matrix], version: Version, *, is_whole: bool) -> Matrix:
+    import numpy as np
+
     parts = [page.rows for page in pages if page.rows is not None]
     return Matrix(
         version,
@@ -142,5 +146,7 @@ def _joined(pages: Sequence[Matrix], version: Version, *, is_whole: bool) -> Mat
 
 
 def _stacked(vectors: Sequence[bytes | memoryview], length: int) -> Rows:
+    import numpy as np
+
     rows: Rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), length)
     return rows

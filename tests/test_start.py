@@ -1,0 +1,22 @@
+"""What a process imports before it can answer a request."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from django.conf import settings
+
+PROGRAM = "import sys, django; django.setup(); import memoryhub.urls; print(*sys.modules)"
+ONLY_FOR_SOME_WORK = {"detect_secrets", "mcp", "networkx", "numpy", "openai", "openpyxl", "phonenumbers", "requests"}
+
+
+def test_packages_that_only_some_work_needs_are_imported_by_that_work():
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "DATABASE_URL": ""}
+    command = [sys.executable, "-c", PROGRAM]
+    listing = subprocess.run(command, cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True)
+    loaded = set(listing.stdout.split())
+
+    assert "memoryhub.urls" in loaded, listing.stderr
+    assert loaded & ONLY_FOR_SOME_WORK == set()
