@@ -135,9 +135,8 @@ def hash_key(workspace: Workspace | None) -> bytes:
     return salted_hmac("memoryhub.forgotten", name, algorithm="sha256").digest()
 
 
-def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
+def without_forgotten(read: FileRead, rules: ImportRules | None) -> FileRead:
     """Remove forgotten content from a source file; a problem reports how many places were affected."""
-    rules = import_rules(workspace)
     if rules is None:
         return read
     kept = [item for item in read.items if not _is_left_out(item, rules)]
@@ -151,13 +150,12 @@ def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
     return replace(read, items=items, problems=problems, note=rules.text(read.note))
 
 
-def shown_path(workspace: Workspace, read: FileRead) -> str:
+def shown_path(workspace: Workspace, read: FileRead, rules: ImportRules | None) -> str:
     """Return a file's path with forgotten content removed: files are often named after a session or person."""
     keys = [item.key for item in read.items if isinstance(item, SessionRecord)]
-    hashes = [forgotten_key(workspace, key) for key in keys]
-    rules = import_rules(workspace)
     if rules and any(map(rules.is_session, keys)):
         return MARK
+    hashes = [forgotten_key(workspace, key) for key in keys]
     if DeletedSession.objects.filter(workspace=workspace.pk or 0, is_forgotten=True, key__in=hashes).exists():
         return MARK
     return rules.text(read.path) if rules else read.path

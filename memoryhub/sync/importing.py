@@ -25,7 +25,7 @@ from knowledge_app.services.rows.importing import (
     import_knowledge,
     import_observations,
 )
-from memoryhub.forgetting.import_filter import shown_path, without_forgotten
+from memoryhub.forgetting.import_filter import import_rules, shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.content_check.ahead import checked_ahead
@@ -251,13 +251,14 @@ def _import_source_file(
     if _was_always_empty(workspace, read):  # such as the journal of a new nanobot
         read = replace(read, problems=[each for each in read.problems if each.what != EMPTY], is_empty=False)
     if dry_run:
-        allowed = without_forgotten(workspace, read)
+        allowed = without_forgotten(read, import_rules(workspace))
         tally = ImportCounts(problems=list(allowed.problems))
         _import_items(workspace, allowed, tally, now, folder, dry_run=True)
         return tally
     with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing can be forgotten at the same time
-        allowed, shown = without_forgotten(workspace, read), shown_path(workspace, read)
+        rules = import_rules(workspace)
+        allowed, shown = without_forgotten(read, rules), shown_path(workspace, read, rules)
         known: Counter[str] = Counter()
         if _is_unchanged_since_write(workspace, read):
             known["knowledge"] += len(allowed.items)

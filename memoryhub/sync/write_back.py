@@ -29,7 +29,7 @@ from knowledge_app.services.documents.pending_writes import (
 from knowledge_app.services.documents.write_rules import FILE_PATHS, refusal_of, writable
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
-from memoryhub.forgetting.import_filter import without_forgotten
+from memoryhub.forgetting.import_filter import import_rules, without_forgotten
 from memoryhub.lib.layouts.documents import parse_document
 from memoryhub.lib.layouts.grip import parse_knowledge
 from memoryhub.lib.layouts.nanobot import join_path
@@ -157,7 +157,7 @@ def _write_document(
 def _read(workspace: Workspace, path: str, raw: bytes, info: FileInfo) -> tuple[DocumentRecord, bool]:
     """Return a file's text without forgotten data, and whether nothing was left out."""
     read = parse_document(path, raw, info)
-    allowed = without_forgotten(workspace, read)
+    allowed = without_forgotten(read, import_rules(workspace))
     item = allowed.items[0]
     if not isinstance(item, DocumentRecord):
         raise TypeError("a document's file holds a document")
@@ -241,6 +241,6 @@ def _import_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: dat
     if source is not None and sha256 in [source.content_hash, *source.extra.get("replaced", [])]:
         return
     kind: FileKind = "knowledge"
-    read = without_forgotten(workspace, FileRead(path, kind, None, parse_knowledge(path, raw).items))
+    read = without_forgotten(FileRead(path, kind, None, parse_knowledge(path, raw).items), import_rules(workspace))
     records = [item for item in read.items if isinstance(item, KnowledgeRecord)]
     import_knowledge(workspace, records, path=path, now=now, dry_run=False)
