@@ -229,6 +229,8 @@ def steps_of(fact: Fact) -> list[Step]:
     last = fact.died.number - 1 if fact.died else None
     numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
     revisions = fact.document.revisions.filter(numbers).order_by("-number")[:MAX_REVISIONS]
+    if fact.document.head_id == fact.born_id:  # it is new: there is nothing to follow
+        revisions = revisions.none()
     text, steps = fact.text, []
     for newer, older in pairwise(revisions.iterator(chunk_size=4)):
         if is_oversize(older.content):
