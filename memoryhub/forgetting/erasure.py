@@ -16,7 +16,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Model, Q
 from django.utils.translation import gettext, ngettext, override
 
-from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
+from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.pending_writes import write_without_forgotten
 from knowledge_app.services.documents.revisions import update_facts
 from knowledge_app.services.rows.edit_tables import TABLES
 from memoryhub.forgetting.import_filter import hash_key
@@ -150,7 +151,8 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
 def erase(workspace: Workspace, rules: Rules, by: By) -> None:
     """Apply rules to all tables of a workspace, inside the caller's transaction and guard."""
     _stop_runs(workspace, by.at)
-    for affected in list(walk(workspace, rules)):
+    found = list(walk(workspace, rules))
+    for affected in found:
         _apply(affected, by)
     for session in rules.sessions:
         _drop_session(session, by)
@@ -158,6 +160,10 @@ def erase(workspace: Workspace, rules: Rules, by: By) -> None:
         for affected in list(walk(workspace, rules)):  # rows written by the deletion itself
             _apply(affected, by)
     _sync_facts(workspace)
+    redacted = [
+        one.row.pk for one in found if isinstance(one.row, MemoryRevision) and "content" in (one.values or {})
+    ]
+    write_without_forgotten(MemoryDocument.objects.filter(workspace=workspace, head__in=redacted), by=by)
     sweep_vectors(workspace.pk)
     drop_graph(workspace)
 

@@ -16,9 +16,10 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db import transaction
 
-from knowledge_app.models import HistoryEntry
+from knowledge_app.models import HistoryEntry, MemoryDocument
 from knowledge_app.services.documents.history import import_history
-from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.documents.outside_edits import SYNC, import_document
+from knowledge_app.services.documents.pending_writes import write_without_forgotten
 from knowledge_app.services.rows.importing import (
     import_cached_responses,
     import_key_values,
@@ -265,6 +266,9 @@ def _import_source_file(
             allowed = replace(allowed, items=[])
         tally = ImportCounts(unchanged=known, problems=list(allowed.problems))
         source = _import_items(workspace, allowed, tally, now, folder, dry_run=False)
+        if read.kind == "document" and allowed.items != read.items:
+            documents = MemoryDocument.objects.filter(workspace=workspace, folder=folder, path=read.path)
+            write_without_forgotten(documents, by=By(SYNC, now))
         tally.problems = [
             replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
         ]

@@ -148,14 +148,13 @@ def import_files(folder: Folder, result: SyncResult, files: Iterator[FileRead], 
     stamps = {} if full else {path: row.stamp for path, row in rows.items() if _may_skip(row)}
     folder.skip_unchanged({relative_path(folder, path): stamp for path, stamp in stamps.items()})
     reads = chain(originals_first(workspace, files), read_instructions(source or workspace, stamps))
-    others = SourceFile.objects.filter(workspace=workspace, path__startswith="/").exclude(folder=source)
-    shared = set(others.values_list("path", flat=True))
+    others = SourceFile.objects.filter(workspace=workspace).exclude(folder=source)
     seen: set[str] = set()
     for read in reads:
         seen.add(read.path)
         row = rows.get(read.path)
-        if read.path in shared and row is None:  # another folder of the workspace has the same file
-            continue
+        if row is None and read.path.startswith("/") and others.filter(path=read.path).exists():
+            continue  # another folder of the workspace has the same file
         if read.is_skipped or (read.info is None and is_recorded(row, read)):
             result.tally.unchanged["files"] += 1
             continue

@@ -11,11 +11,14 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.outside_edits import LATE_AFTER_WRITE, SYNC
-from knowledge_app.services.documents.revisions import content_hash
+from knowledge_app.services.documents.revisions import content_hash, revise_document
+from knowledge_app.services.documents.write_rules import writable
 from memoryhub.lib.layouts.documents import document_bytes
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
+
+WITHOUT_FORGOTTEN = "without forgotten text, for the agent's file"
 
 
 def unwritten_documents() -> QuerySet[MemoryDocument]:
@@ -44,6 +47,17 @@ def may_write_over(document: MemoryDocument, item: DocumentRecord) -> bool:
     decided = Q(status=HeldChange.Status.REJECTED) | Q(file_restored_at__isnull=False)
     emptied = HeldChange.objects.filter(decided, document=document, base=synced, proposed_hash=content_hash(""))
     return emptied.exists() or (synced is not None and not synced.content)
+
+
+def write_without_forgotten(documents: QuerySet[MemoryDocument], *, by: By) -> None:
+    """Let the files of these documents count as behind if the hub may write them.
+
+    The stored text is what a file contains without what was forgotten. The same text becomes the head again, so that
+    it replaces the file's. A document that has to be written anyway isn't changed.
+    """
+    for document in documents.filter(writable(), synced_revision=F("head")).select_related("workspace", "head"):
+        if document.head is not None:
+            revise_document(document, document.head.content, base=document.head, by=by, reason=WITHOUT_FORGOTTEN)
 
 
 def bytes_are_kept(document: MemoryDocument, content: str, raw: bytes) -> bool:
