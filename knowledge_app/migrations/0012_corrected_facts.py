@@ -5,6 +5,8 @@ from typing import Any
 import django.db.models.deletion
 from django.db import migrations, models
 
+from memoryhub.lib.add_column import AddColumn
+
 
 def find_corrections(apps: Any, editor: Any) -> None:
     revisions = apps.get_model("knowledge_app", "MemoryRevision").objects.using(editor.connection.alias)
@@ -21,10 +23,10 @@ def find_corrections(apps: Any, editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("knowledge_app", "0001_squashed_0011_document_limits")]
+    dependencies = [("knowledge_app", "0011_document_limits")]
 
     operations = [
-        migrations.AddField(
+        AddColumn(
             model_name="fact",
             name="corrected",
             field=models.ForeignKey(
