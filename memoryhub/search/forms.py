@@ -38,7 +38,7 @@ class SearchForm(forms.Form):
     mode = forms.ChoiceField(required=False, choices=MODES, label=_("Ranked by"))
     category = forms.ChoiceField(required=False, choices=CATEGORIES, label=_("Category"))
     own = forms.BooleanField(
-        required=False, label=_("Include agents' own sessions"), widget=forms.CheckboxInput(attrs={"value": "1"})
+        required=False, label=_("Include agents' own conversations"), widget=forms.CheckboxInput(attrs={"value": "1"})
     )
 
     def __init__(self, *args: Any, kinds: list[tuple[str, str]], **kwargs: Any) -> None:

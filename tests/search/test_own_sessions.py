@@ -65,7 +65,7 @@ def test_lists_mark_own_sessions(atlas, viewer_client):
     page = viewer_client.get(reverse("sessions:list", args=["atlas"])).content.decode()
     sessions = caller(token_for(atlas))("GET", "/sessions").json()["items"]
 
-    assert page.count("Agent&#x27;s own session") + page.count("Agent's own session") == len(OWN)
+    assert page.count("Agent&#x27;s own conversation") + page.count("Agent's own conversation") == len(OWN)
     assert {row["key"] for row in sessions if row["own"]} == set(OWN)
 
 
