@@ -31,7 +31,13 @@ REPEATED_RULES = [
 ]  # depend on theme or width
 MOST_BYTES = 150_000  # compressed page with its style sheets, scripts and images
 EXPECTED = {200, 204, 286, 301, 302, 405}  # 405: what can only be sent
-GONE = {"setup": 302, "invitation": 410, "no-such-api-address": 404, "oauth-authorize": 400}  # expected instead
+GONE = {
+    "setup": 302,
+    "invitation": 410,
+    "no-such-api-address": 404,
+    "oauth-authorize": 400,
+    "metrics": 404,
+}  # instead
 AUDIT = """async ({ tags, rules }) => {
   const runOnly = rules ? { type: "rule", values: rules } : { type: "tag", values: tags };
   const { violations } = await axe.run(document, { runOnly, resultTypes: ["violations"] });

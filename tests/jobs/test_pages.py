@@ -124,7 +124,7 @@ def test_due_sessions_are_previewed_and_compressed(editor: Client, workspace):
 
     assert "24 messages in their contexts" in preview
     assert "1 compressed" in text(editor.get(answer["Location"]))
-    assert "No sessions over budget" in text(editor.get("/w/atlas/compress/"))
+    assert "No conversations over budget" in text(editor.get("/w/atlas/compress/"))
 
 
 def test_the_runs_page_lists_jobs_of_its_workspace(viewer_client: Client, workspace):

@@ -128,7 +128,7 @@ def test_deleting_requires_the_current_number_of_sessions(operator, sessions):
     chosen = {"all": "1", "expected": "2"}
 
     page = operator.post(address, chosen).content.decode()
-    assert "Delete 2 sessions" in page
+    assert "Delete 2 conversations" in page
     assert operator.post(address, chosen | {"typed": "3", "shown": "2"}).status_code == 422
     open_at(Workspace.objects.get(), "cli:late")
     html = act(operator, address, typed="2", shown="2", **chosen)
