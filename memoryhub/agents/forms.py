@@ -21,6 +21,18 @@ def scope_choices() -> list[tuple[str, str]]:
     return [(name, label % {"scope": name, "meaning": meaning}) for name, meaning in SCOPES.items()]
 
 
+def reads_field() -> forms.ModelMultipleChoiceField[Workspace]:
+    """Return the field for other workspaces that an agent may read; the form sets its queryset."""
+    return forms.ModelMultipleChoiceField(
+        label=_("Also read these workspaces"),
+        queryset=Workspace.objects.none(),
+        required=False,
+        to_field_name="slug",
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("The agent can search and read them, but not write to them."),
+    )
+
+
 class TokenForm(forms.Form):
     """The options of a new token. ``shareable``: workspaces that it may read too."""
 
@@ -37,14 +49,7 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("No scope allows approving, pinning, deleting, creating tokens or changing settings."),
     )
-    reads = forms.ModelMultipleChoiceField(
-        label=_("Also read these workspaces"),
-        queryset=Workspace.objects.none(),
-        required=False,
-        to_field_name="slug",
-        widget=forms.CheckboxSelectMultiple,
-        help_text=_("The agent can search and read them, but not write to them."),
-    )
+    reads = reads_field()
     days = forms.ChoiceField(label=_("Expires after"), choices=LIFETIMES, initial="90", required=False)
     per_minute = forms.IntegerField(
         label=_("Calls per minute"), min_value=1, max_value=MAX_PER_MINUTE, initial=PER_MINUTE, localize=False

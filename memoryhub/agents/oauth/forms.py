@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.agents.forms import scope_choices
+from memoryhub.agents.forms import reads_field, scope_choices
 from sessions_app.models import Workspace
 from sessions_app.querysets import WorkspaceQuerySet
 
@@ -20,14 +20,7 @@ class PermissionForm(forms.Form):
         label=_("Workspace"), queryset=Workspace.objects.none(), to_field_name="slug", empty_label=None
     )
     scopes = forms.MultipleChoiceField(label=_("It may"), widget=forms.CheckboxSelectMultiple)
-    reads = forms.ModelMultipleChoiceField(
-        label=_("Also read these workspaces"),
-        queryset=Workspace.objects.none(),
-        required=False,
-        to_field_name="slug",
-        widget=forms.CheckboxSelectMultiple,
-        help_text=_("The agent can search and read them, but not write to them."),
-    )
+    reads = reads_field()
 
     def __init__(self, *args: Any, workspaces: WorkspaceQuerySet, scopes: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
