@@ -23,6 +23,7 @@ django_application = get_wsgi_application()
 
 # isort: split
 from memoryhub.lib.metrics import count_request  # noqa: E402
+from memoryhub.lib.request_ids import HEADER, identified  # noqa: E402
 from memoryhub.mcp import oauth, transport  # noqa: E402
 from memoryhub.sync.forms import MAX_UPLOAD_BYTES  # noqa: E402
 from sessions_app.services.secret_key import DifferentKey, require_known_key  # noqa: E402
@@ -30,6 +31,7 @@ from sessions_app.services.secret_key import DifferentKey, require_known_key  # 
 THREADS = 10  # SQLite has one writer; more threads would only wait
 BODY_SECONDS, UPLOAD_SECONDS = 60, 900  # to receive a body, or one with a file
 FORM_BYTES = 2**20  # bytes of a form besides its file
+ID_HEADER = HEADER.lower().encode()
 IN_MEMORY = 2**20  # bytes of a body; larger ones go to a temporary file
 
 _django = WSGIMiddleware(cast("Any", django_application), workers=THREADS)
@@ -50,12 +52,31 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         return
     if scope["type"] == "http":
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if b"_" not in name]}
-        if scope["path"] in transport.PATHS:
-            await transport.application(scope, receive, _counted(scope, send) if settings.MEMORYHUB_METRICS else send)
-            return
-        await _handle(oauth.application if scope["path"] in oauth.ENDPOINTS else _django, scope, receive, send)
+        given = dict(scope["headers"]).get(ID_HEADER, b"").decode("latin-1")
+        with identified(given) as request_id:
+            await _answer(scope, receive, _with_id(send, request_id.encode()))
         return
     await _django(scope, receive, send)
+
+
+def _with_id(send: Any, request_id: bytes) -> Any:
+    """Wrap ``send`` so that responses have the id, also those of MCP and of requests refused before Django."""
+
+    async def send_with_id(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message["headers"] if pair[0].lower() != ID_HEADER]
+            message = {**message, "headers": [*headers, (ID_HEADER, request_id)]}
+        await send(message)
+
+    return send_with_id
+
+
+async def _answer(scope: Any, receive: Any, send: Any) -> None:
+    if scope["path"] in transport.PATHS:
+        send = _counted(scope, send) if settings.MEMORYHUB_METRICS else send
+        await transport.application(scope, receive, send)
+    else:
+        await _handle(oauth.application if scope["path"] in oauth.ENDPOINTS else _django, scope, receive, send)
 
 
 def _counted(scope: Any, send: Any) -> Any:

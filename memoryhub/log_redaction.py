@@ -1,10 +1,19 @@
-"""Filters of the log: mask tokens in links, since Django logs URLs of refused requests, and shorten refusals."""
+"""Filters and the JSON format of the log.
+
+The filters mask tokens in links, since Django logs URLs of refused requests, shorten refusals, and add request ids.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
+
+from django.http import HttpRequest
+
+from memoryhub.lib.request_ids import current_request_id
 
 _LINK = re.compile(r"/(invitation|setup)/[^/\s]+")
 
@@ -30,6 +39,35 @@ def shorten_refusals() -> Callable[[logging.LogRecord], bool]:
         return True
 
     return shorten
+
+
+def add_request_id() -> Callable[[logging.LogRecord], bool]:
+    """Return a logging filter that sets ``request_id``; "-" outside of requests."""
+
+    def add(record: logging.LogRecord) -> bool:
+        request = getattr(record, "request", None)  # of a record that Django logs after the request
+        of_request = request.META.get("HTTP_X_REQUEST_ID", "") if isinstance(request, HttpRequest) else ""
+        record.request_id = current_request_id() or of_request or "-"
+        return True
+
+    return add
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object on one line for each record, with the time in UTC. Attributes of ``extra`` aren't included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": getattr(record, "request_id", "-"),
+            "process": record.process,
+        }
+        if record.exc_info:
+            line["traceback"] = _masked(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False, default=str)
 
 
 def _masked(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Parameters, response headers, compression of pages, and error pages."""
+"""Request ids, parameters, response headers, compression of pages, and error pages."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django_htmx.http import reswap, retarget
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
+from memoryhub.lib.request_ids import HEADER, current_request_id, identified
 from memoryhub.lib.validation import clean_text
 
 POLICY = "; ".join(
@@ -36,6 +37,20 @@ _FIELD_OR_CONTROL = re.compile(
     rb'<textarea\b.*?</textarea>|\bvalue="[^"]*"|(?P<control>' + _CONTROL.pattern + rb")", re.DOTALL
 )
 GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+def identify_requests(get_response: GetResponse) -> GetResponse:
+    """Give each request an id, and return it in the response."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        given = current_request_id() or request.headers.get(HEADER, "")  # memoryhub.asgi has set it already
+        with identified(given) as request_id:
+            request.META["HTTP_X_REQUEST_ID"] = request_id  # for records that are logged when middleware has ended
+            response = get_response(request)
+        response.headers[HEADER] = request_id
+        return response
+
+    return middleware
 
 
 def content_security_policy(get_response: GetResponse) -> GetResponse:

@@ -86,6 +86,10 @@ MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
 # MEMORYHUB_ADMIN: whether the administration is served, to operators only. Default: on.
 MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=True)
+# MEMORYHUB_LOG_FORMAT: "line", or "json" for one JSON object on each line. Default: line.
+MEMORYHUB_LOG_FORMAT = os.environ.get("MEMORYHUB_LOG_FORMAT", "line").lower()
+if MEMORYHUB_LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured("MEMORYHUB_LOG_FORMAT is line or json.")
 # MEMORYHUB_METRICS: whether /metrics is served for Prometheus; needs the package prometheus-client. Default: off.
 MEMORYHUB_METRICS = _flag("MEMORYHUB_METRICS", default=False)
 # MEMORYHUB_METRICS_TOKEN: the bearer token of /metrics. Default: none; only this machine may read it.
@@ -151,6 +155,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memoryhub.middleware.identify_requests",
     "memoryhub.monitoring.middleware.count_requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -297,13 +302,21 @@ else:  # loopback needs no TLS; for other hosts, our own check requires it
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+        "json": {"()": "memoryhub.log_redaction.JsonLines"},
+    },
     "filters": {
         "links": {"()": "memoryhub.log_redaction.mask_links"},
         "refusals": {"()": "memoryhub.log_redaction.shorten_refusals"},
+        "ids": {"()": "memoryhub.log_redaction.add_request_id"},
     },
     "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links", "refusals"]}
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": MEMORYHUB_LOG_FORMAT,
+            "filters": ["links", "refusals", "ids"],
+        }
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

@@ -25,6 +25,7 @@ from memoryhub.api.openapi import ERRORS, complete_description
 from memoryhub.api.problems import add_handlers, error_problem, fault_problem, problem
 from memoryhub.lib.database_faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.request_ids import current_request_id
 
 VERSION = "1"
 UNEXPECTED = "An unexpected error occurred; see the hub's log. Check what was changed before you try again."
@@ -102,7 +103,8 @@ def unexpected(request: HttpRequest) -> HttpResponse:
     fault = fault_of(sys.exc_info()[1])
     if request.path.startswith("/api/"):
         return fault_problem(fault) if fault else problem(500, "unexpected", UNEXPECTED)
-    response = HttpResponse(get_template("500.html").render({"fault": fault}), status=fault.status if fault else 500)
+    page = get_template("500.html").render({"fault": fault, "request_id": current_request_id()})
+    response = HttpResponse(page, status=fault.status if fault else 500)
     if fault:
         response["Retry-After"] = str(fault.retry_after)
     return response

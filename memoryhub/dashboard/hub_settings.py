@@ -67,6 +67,9 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     "MEMORYHUB_ADMIN": _(
         "`0` turns the administration at `/admin/` off, which only hub operators can open. Default: on."
     ),
+    "MEMORYHUB_LOG_FORMAT": _(
+        "The format of the log: `line`, or `json` for one JSON object on each line. Default: `line`."
+    ),
     "MEMORYHUB_METRICS": _(
         "`1` serves figures for Prometheus at `/metrics`. Needs the package `prometheus-client`. Default: off."
     ),

@@ -66,6 +66,7 @@ def build_server(find_caller: FindCaller) -> HubServer:
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
         subscriptions=False,
+        log_level="WARNING",
         middleware=[with_documents],
         tools=list(all_tools()),
     )

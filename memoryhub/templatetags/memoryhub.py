@@ -9,6 +9,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.masked_text import masked
+from memoryhub.lib.request_ids import current_request_id
 
 register = template.Library()
 
@@ -21,6 +22,12 @@ CHOICES = (  # labels for `words` that have no other translatable string
     *(gettext_noop("System behavior"), gettext_noop("Learned fact")),
 )
 NOTHING = "—"
+
+
+@register.simple_tag
+def request_id() -> str:
+    """Return the id of the current request, for error pages."""
+    return current_request_id()
 
 
 @register.filter
