@@ -51,6 +51,7 @@ SERVE_MODULES = [
     "openpyxl",
     "phonenumbers",
     "platformdirs",
+    "segno",
     "simple_history",
     "snowballstemmer",
     "stdnum",

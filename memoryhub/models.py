@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.account_models import RecoveryCode, SecondFactor
 from memoryhub.agent_models import (
     AccessedRow,
     AccessRecord,
@@ -27,6 +28,8 @@ __all__ = [  # besides the models below
     "OAuthClient",
     "OAuthConnection",
     "ReadGrant",
+    "RecoveryCode",
+    "SecondFactor",
 ]
 
 

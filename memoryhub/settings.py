@@ -80,6 +80,8 @@ MEMORYHUB_QUIET_SECONDS = float(os.environ.get("MEMORYHUB_QUIET_SECONDS", "1"))
 MEMORYHUB_SETUP_MINUTES = int(os.environ.get("MEMORYHUB_SETUP_MINUTES", "30"))
 # MEMORYHUB_SIGN_IN_DAYS: how long a sign-in lasts. Default: 14 days.
 MEMORYHUB_SIGN_IN_DAYS = int(os.environ.get("MEMORYHUB_SIGN_IN_DAYS", "14"))
+# MEMORYHUB_REQUIRE_SECOND_FACTOR: whether everybody has to set up two-factor authentication. Default: off.
+MEMORYHUB_REQUIRE_SECOND_FACTOR = _flag("MEMORYHUB_REQUIRE_SECOND_FACTOR", default=False)
 # MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 keeps it forever. Default: 90 days.
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 # MEMORYHUB_TOKEN: the token of the command mcp_server. Default: none.
@@ -170,6 +172,7 @@ MIDDLEWARE = [
     "memoryhub.accounts.locale.follow_the_reader",
     "memoryhub.accounts.middleware.follow_sign_ins",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "memoryhub.accounts.middleware.require_second_factor",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

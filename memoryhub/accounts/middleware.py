@@ -1,4 +1,4 @@
-"""Middleware that keeps the list of sign-ins up to date."""
+"""Middleware that keeps the list of sign-ins up to date, and requires a second factor."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import resolve_url
+from django.shortcuts import redirect, resolve_url
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from memoryhub.accounts.attempt_limits import remember_browser
+from memoryhub.accounts.second_factor import has_second_factor
 from memoryhub.accounts.sign_ins import follow_key, record_visit
 
+ALWAYS_OPEN = ("second-factor", "logout", "login", "login-code", "invitation", "health", "metrics")
 GetResponse = Callable[[HttpRequest], HttpResponse]
 ENDED = "&ended=1"  # tells the login page that the session has ended
 
@@ -52,3 +55,22 @@ def _to_login(request: HttpRequest, response: HttpResponse, *, had_session: bool
     if had_session or request.method == "POST":  # somebody was at work on a page
         response.headers["Location"] = target + ENDED
     return response
+
+
+class require_second_factor:  # noqa: N801 (named like a function, as settings list it)
+    """With MEMORYHUB_REQUIRE_SECOND_FACTOR, lead people without a second factor to its page."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        if not settings.MEMORYHUB_REQUIRE_SECOND_FACTOR:
+            raise MiddlewareNotUsed
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
+        name = request.resolver_match.view_name if request.resolver_match else ""
+        if not isinstance(request.user, User) or name in ALWAYS_OPEN or has_second_factor(request.user):
+            return None
+        url = resolve_url("second-factor")
+        return HttpResponseClientRedirect(url) if getattr(request, "htmx", None) else redirect(url)

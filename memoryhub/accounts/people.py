@@ -64,7 +64,7 @@ def change_roles(changes: Sequence[RoleChange], *, by: By) -> int:
 
 
 def _change_role(user: User, workspace: Workspace, change: RoleChange, *, by: By) -> None:
-    _refuse_oneself(user, by.actor)
+    refuse_oneself(user, by.actor)
     membership = Membership.objects.filter(user=user, workspace=workspace).first()
     if (membership.role if membership else "") != change.was:
         message = gettext(
@@ -174,7 +174,7 @@ def _change(
     The account and all hub operators are locked in the order of their ids, so two operators who remove each other
     concurrently can't both succeed.
     """
-    _refuse_oneself(user, by.actor)
+    refuse_oneself(user, by.actor)
     operators = Q(is_superuser=True, is_active=True)
     locked = {
         row.pk: row for row in User.objects.select_for_update().filter(Q(pk=user.pk) | operators).order_by("pk")
@@ -192,7 +192,8 @@ def _change(
     return True
 
 
-def _refuse_oneself(user: User, actor: Actor) -> None:
+def refuse_oneself(user: User, actor: Actor) -> None:
+    """Raise Refused if a person changes their own account."""
     if actor.kind == "person" and actor.name == user.username:
         raise Refused(gettext("You can't change your own permissions. Ask another operator."), code="own_account")
 

@@ -1,21 +1,21 @@
 from django.contrib.auth import views as auth_views
 from django.urls import path, reverse_lazy
 
-from memoryhub.accounts.login_forms import LoginForm
-from memoryhub.accounts.setup import operator_exists
-from memoryhub.accounts.views import accept_invitation, account, invitations, members, people, preferences, setup
+from memoryhub.accounts.views import (
+    accept_invitation,
+    account,
+    invitations,
+    members,
+    people,
+    preferences,
+    second_factor,
+    setup,
+)
 
 urlpatterns = [
     path("setup/<str:token>/", setup.setup, name="setup"),
-    path(
-        "login/",
-        auth_views.LoginView.as_view(
-            redirect_authenticated_user=True,
-            form_class=LoginForm,
-            extra_context={"operator_exists": operator_exists},
-        ),
-        name="login",
-    ),
+    path("login/", second_factor.SignInView.as_view(), name="login"),
+    path("login/code/", second_factor.code, name="login-code"),
     path(
         "logout/",
         auth_views.LogoutView.as_view(next_page=reverse_lazy("login", query={"signed-out": 1})),
@@ -23,6 +23,9 @@ urlpatterns = [
     ),
     path("invitation/<str:token>/", accept_invitation.invitation, name="invitation"),
     path("account/password/", account.password, name="password"),
+    path("account/second-factor/", second_factor.second_factor, name="second-factor"),
+    path("account/second-factor/codes/", second_factor.recovery_codes, name="recovery-codes"),
+    path("account/second-factor/off/", second_factor.turn_off, name="turn-off-second-factor"),
     path("account/sign-ins/", account.sign_ins, name="sign-ins"),
     path("account/sign-ins/end-others/", account.end_others, name="end-other-sign-ins"),
     path("account/sign-ins/<int:pk>/end/", account.end, name="end-sign-in"),
@@ -36,6 +39,7 @@ urlpatterns = [
     path("people/<int:pk>/make-operator/", people.make_operator, name="make-operator"),
     path("people/<int:pk>/remove-operator/", people.remove_operator, name="remove-operator"),
     path("people/<int:pk>/reset-link/", people.reset_link, name="reset-link"),
+    path("people/<int:pk>/reset-second-factor/", people.reset_second_factor, name="reset-second-factor"),
     path("account/", preferences.preferences, name="preferences"),
     path("account/theme/", preferences.set_theme, name="set-theme"),
     path("w/<slug:slug>/people/", members.members, name="workspace-people"),

@@ -63,6 +63,9 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
         "The token for the command `mcp_server` (mcp.md), unless `--token-file` is given. Default: none."
     ),
     "MEMORYHUB_SIGN_IN_DAYS": _("How long a sign-in lasts, in days (people.md). Default: 14."),
+    "MEMORYHUB_REQUIRE_SECOND_FACTOR": _(
+        "`1` requires everybody to set up two-factor authentication before they can use the hub. Default: off."
+    ),
     "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it forever. Default: 90."),
     "MEMORYHUB_ADMIN": _(
         "`0` turns the administration at `/admin/` off, which only hub operators can open. Default: on."

@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from knowledge_app.models import EditedRow, Forgotten, KeyValue
+from memoryhub.account_models import RecoveryCode, SecondFactor
 from memoryhub.models import SetupToken
 from sessions_app.models import AuditRecord, Membership, Run, Webhook, Workspace
 from tests.hub import NOW
@@ -127,6 +128,8 @@ def test_hidden_values_are_on_no_page(admin_client, workspace):
         Run.objects.get(pk=run.pk),
         EditedRow.objects.create(run=run, table="key_values", object_id=1, before={"value": "s3cret-b"}, after=None),
         Webhook.objects.create(workspace=workspace, url="https://hooks.example", salt="s3cret-s", created_by="olga"),
+        SecondFactor.objects.create(user=User.objects.create(username="nina"), secret="s3cret-f"),
+        RecoveryCode.objects.create(user=User.objects.create(username="nils"), code_hash="s3cret-c"),
         SetupToken.objects.create(token_hash="s3cret-t", expires_at=NOW),
         Forgotten.objects.create(workspace=workspace, kind="phrase", digests=["s3cret-d"], forgotten_by="olga"),
     ]

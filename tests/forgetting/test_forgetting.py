@@ -147,6 +147,8 @@ def test_every_table_with_text_is_searched():
         "memoryhub.OAuthClient",  # programs, as they named themselves
         "memoryhub.SignIn",  # so are their browsers
         "memoryhub.FailedAttempts",  # hashes
+        "memoryhub.SecondFactor",  # an encrypted secret
+        "memoryhub.RecoveryCode",  # hashes
         "memoryhub.Preferences",  # and how they read
         "memoryhub.Process",  # host, process id and times
         "memoryhub.StoredSetting",  # the hub's settings

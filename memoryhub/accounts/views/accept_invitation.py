@@ -7,11 +7,13 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import JoinForm, NewPasswordForm
+from memoryhub.accounts.views.second_factor import sign_in
 
 GONE = 410
 
@@ -63,8 +65,7 @@ def _new_password(request: HttpRequest, token: str, user: User) -> HttpResponse:
     form = NewPasswordForm(user, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         changed = flow.choose_new_password(token, form.cleaned_data["new_password1"], now=timezone.now())
-        login(request, changed)
-        return redirect("home")
+        return sign_in(request, changed, reverse("home"))
     context = {"form": form, "reset_of": user.username}
     return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from memoryhub.accounts import people as flow
+from memoryhub.accounts import second_factor
 from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
 from memoryhub.accounts.views.invitations import address_of
@@ -89,6 +90,7 @@ def person_page(request: HttpRequest, pk: int) -> HttpResponse:
         "shown": user,
         "form": form,
         "further": further,
+        "has_second_factor": second_factor.has_second_factor(user),
         "is_oneself": user.pk == request.user.pk,
         "is_last_operator": flow.is_last_operator(user),
         "records": records.order_by("-id")[:MAX_RECORDS],
@@ -145,6 +147,11 @@ def make_operator(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def remove_operator(request: HttpRequest, pk: int) -> HttpResponse:
     return _switch(request, pk, flow.remove_operator, _("%(name)s is no hub operator any more."))
+
+
+@require_POST
+def reset_second_factor(request: HttpRequest, pk: int) -> HttpResponse:
+    return _switch(request, pk, second_factor.reset, _("Reset two-factor authentication of %(name)s."))
 
 
 @require_POST

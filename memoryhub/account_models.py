@@ -1,0 +1,36 @@
+"""Models of the second factor. ``memoryhub.models`` imports them for Django."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class SecondFactor(models.Model):
+    """A person's authenticator app (TOTP).
+
+    ``secret``: encrypted. ``last_step``: the number of the 30 seconds of the last accepted code, so that each code
+    works once.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factor")
+    secret = models.TextField()
+    last_step = models.PositiveBigIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"second factor of {self.user_id}"
+
+
+class RecoveryCode(models.Model):
+    """A code that replaces one of the app. Only its HMAC is stored, and it is deleted when it is used."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recovery_codes")
+    code_hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "code_hash"], name="recovery_code_once")]
+
+    def __str__(self) -> str:
+        return f"recovery code {self.pk}"
