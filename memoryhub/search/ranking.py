@@ -35,6 +35,7 @@ from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
 from memoryhub.search.conversations import near_sessions, rank_conversations
 from memoryhub.search.counts import INCOMPLETE, Clock, KindQuery, count_rows_by_term, count_words
+from memoryhub.search.exact_text import with_exact_rows, with_exact_texts
 from memoryhub.search.filters import FilteredKind, Scope, load
 from memoryhub.search.grouping import best_of_sessions
 from sessions_app.models import Entry, Workspace
@@ -213,12 +214,15 @@ def _rank(
             filtered, index_query=replace(filtered.index_query, terms=(*filtered.index_query.terms, *further))
         )
     terms = [
-        WeightedTerm(term.words, term.is_prefix, weight, asked.counts[term], is_added=term not in asked_terms)
+        WeightedTerm(
+            term.words, term.is_prefix, weight, asked.counts[term], term not in asked_terms, literal=term.literal
+        )
         for term, weight in weights.items()
     ]
     if not any(term.frequency for term in terms):
         return []
     candidates = load_candidates(filtered.kind, _best(filtered, asked, found, clock))
+    terms = with_exact_texts(terms, candidates) if any(term.literal for term in terms) else terms
     is_entry = filtered.kind.name == "entry"
     ranking = rank(
         terms,
@@ -266,7 +270,8 @@ def _best(filtered: FilteredKind, asked: KindQuery, found: SearchResults, clock:
     index_query = _affordable(filtered.index_query, asked.counts, found)
     try:
         with time_limit(connection, clock.left(BEST_MILLISECONDS)):
-            return best_matches(connection, index_query, total=asked.total, only=filtered.only)
+            best = best_matches(connection, index_query, total=asked.total, only=filtered.only)
+            return with_exact_rows(filtered, best, total=asked.total, limit=CANDIDATES)
     except SearchTooSlow:
         found.is_partial = True
     try:

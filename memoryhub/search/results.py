@@ -118,6 +118,7 @@ def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
                 "score": round(part.score, 4),
                 "from_neighbours": round(part.weight * part.from_neighbours, 4),
                 **({"added_for": added[part.text]} if part.text in added else {}),
+                **({"is_exact": term.is_literal} if term.literal else {}),
             }
             for part, term in zip(parts, term_weights.terms, strict=True)
         ],

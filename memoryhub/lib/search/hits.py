@@ -14,7 +14,7 @@ from functools import lru_cache
 from memoryhub.lib.search.tokenizing import PAIRED, fold, fold_keeping_case, is_emoji, is_paired, stem
 
 MAX_OCCURRENCES = 100  # of one word in one text; further ones are ignored
-MAX_WORD = 100  # characters of a word in a text that are compared
+MAX_WORD = 100  # characters of a word in a text that are compared, or as many as the query's word has
 Span = tuple[int, int]
 _WORD_REST = re.compile(f"[^\\W_{PAIRED}]*")
 _SEPARATORS = re.compile(r"[\W_]*")
@@ -27,7 +27,8 @@ class WeightedTerm:
 
     ``is_prefix``: the last word is a prefix. ``weight``: 1, or less for words that only phrase a question and for
     terms that the semantic graph added (``is_added``). ``frequency``: the number of rows in the collection that
-    contain the term.
+    contain the term. ``literal``: a text with signs, such as "c++", that is scored beside the words; a term that has
+    it as its only word matches it alone.
     """
 
     words: tuple[str, ...]
@@ -35,10 +36,15 @@ class WeightedTerm:
     weight: float = 1.0
     frequency: int = 0
     is_added: bool = False
+    literal: str = ""
 
     @property
     def text(self) -> str:
         return " ".join(self.words)
+
+    @property
+    def is_literal(self) -> bool:
+        return self.words == (self.literal,)
 
 
 def find_hits(terms: Sequence[WeightedTerm], text: str) -> list[list[Span]]:
@@ -67,7 +73,20 @@ def _skip_separators(folded: str, start: int) -> int:
     return separators.end() if separators else start
 
 
+def _literal_hits(literal: str, folded: str) -> list[Span]:
+    """Return where a text occurs and doesn't continue as a word."""
+    spans = [(start, start + len(literal)) for start in _occurrences(literal, folded)]
+    return [(start, end) for start, end in spans if not (_continues(folded, start) or _continues(folded, end))]
+
+
+def _continues(folded: str, place: int) -> bool:
+    around = folded[max(0, place - 1) : place + 1]
+    return len(around) == 2 and around.isalnum() and not is_paired(around)
+
+
 def _term_hits(term: WeightedTerm, folded: str, cased: str) -> list[Span]:
+    if term.is_literal:
+        return _literal_hits(term.literal, folded)
     last = len(term.words) - 1
     hits: list[Span] = []
     for number, word in enumerate(term.words):
@@ -111,7 +130,7 @@ def _word_end(word: str, folded: str, cased: str, start: int, *, is_prefix: bool
     """Return the end of the word at ``start`` if it matches ``word``, in camelCase the end of its part; else 0."""
     if not _starts_word(folded, cased, start):
         return 0
-    rest = _WORD_REST.match(folded, start, start + MAX_WORD)
+    rest = _WORD_REST.match(folded, start, start + max(MAX_WORD, len(word) + 1))
     end = rest.end() if rest else start
     if is_prefix or stem(folded[start:end]) == stem(word):
         return end

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from difflib import get_close_matches
 from functools import reduce
@@ -23,6 +23,7 @@ from memoryhub.lib.search.query_tokens import (
     clean_query,
     is_identifier,
     token_core,
+    token_literal,
     tokenize,
 )
 from memoryhub.lib.search.question import PHRASING_WORDS
@@ -33,6 +34,8 @@ MIN_PREFIX = 3  # letters of a partial word that is searched as a prefix
 _LONG_NAMES = [name for name in ALIASES if len(name) > 3]
 _FIELD_LIKE = re.compile(r"([a-z_]{3,12}):(?!:|//).")
 _LONE_OR = _("OR needs a word or phrase on both sides. It was searched as a word.")
+_NO_NOT = _("NOT doesn't exclude words. To exclude one, write -word.")
+_NOTED = {"OR": _LONE_OR, "NOT": _NO_NOT}
 # pairs of notes: for a missing value, and for an invalid one
 _INVALID_DATE = (
     _("%(field)s: needs a date such as 2026-01-31, 2026-01, 2026, today, monday or 7d. It was searched as words."),
@@ -60,12 +63,14 @@ _NEGATED = frozenset(_NEGATED_STEMS.split())
 class Term:
     """A term: one folded word, or several in order as a phrase or identifier.
 
-    A run of a paired script is one word. ``is_prefix``: the last word is a prefix.
+    A run of a paired script is one word. ``is_prefix``: the last word is a prefix. ``literal``: the term as typed,
+    folded, if it has signs that its words lack, such as "c++".
     """
 
     words: tuple[str, ...]
     is_prefix: bool = False
     is_quoted: bool = False
+    literal: str = field(default="", compare=False)
 
     @property
     def is_phrasing(self) -> bool:
@@ -225,8 +230,8 @@ def _extract_terms(
             required[-1] = _unique_terms([*required[-1], *terms])
         else:
             required.append(terms)
-        if is_plain and token.text == "OR":
-            notes.append(str(_LONE_OR))
+        if is_plain and token.text in _NOTED:
+            notes.append(str(_NOTED[token.text]))
     in_groups = {term.words for group in required for term in group}
     content_terms = [term for term in plain if not _is_stop(term) and term.words not in in_groups]
     content_terms = [term for term in content_terms if not is_emoji(term.words[0])] or content_terms
@@ -240,12 +245,16 @@ def _operator_at(tokens: Sequence[Token], index: int) -> str:
     if not _is_operator(tokens[index]) or not 0 < index < len(tokens) - 1:
         return ""
     sides = tokens[index - 1], tokens[index + 1]
-    joins = all(not (one.field or one.is_excluded or _is_operator(one)) and _has_words(one) for one in sides)
+    joins = all(not (one.field or one.is_excluded or _is_sign(one)) and _has_words(one) for one in sides)
     return tokens[index].text if joins else ""
 
 
 def _is_operator(token: Token) -> bool:
     return token.text in ("OR", "AND") and not (token.is_quoted or token.is_excluded or token.field)
+
+
+def _is_sign(token: Token) -> bool:
+    return _is_operator(token) or (token.text == "NOT" and not token.is_quoted)
 
 
 def _has_words(token: Token) -> bool:
@@ -254,17 +263,17 @@ def _has_words(token: Token) -> bool:
 
 def _whole_term(token: Token) -> Term:
     """Return a whole token as one term."""
-    return Term(
-        tuple(split_words(token.text if token.is_quoted else token_core(token.text))), is_quoted=token.is_quoted
-    )
+    words = tuple(split_words(token.text if token.is_quoted else token_core(token.text)))
+    literal = token_literal(token.text, is_quoted=token.is_quoted)
+    return Term(words, is_quoted=token.is_quoted, literal=literal)
 
 
 def _word_terms(token: str) -> tuple[Term, ...]:
     """Return the terms of a plain token: one for an identifier, otherwise one per word."""
     core = token_core(token)
     words = tuple(split_words(core))
-    if len(words) > 1 and (is_identifier(core) or _is_negated(words)):
-        return (Term(words),)
+    if len(words) == 1 or is_identifier(core) or _is_negated(words):
+        return (Term(words, literal=token_literal(token)),) if words else ()
     return tuple(Term((word,)) for word in words)
 
 
@@ -273,7 +282,7 @@ def _is_negated(words: Sequence[str]) -> bool:
 
 
 def _is_stop(term: Term) -> bool:
-    return (len(term.words) == 1 and term.words[0] in STOP_WORDS) or _is_negated(term.words)
+    return not term.literal and ((len(term.words) == 1 and term.words[0] in STOP_WORDS) or _is_negated(term.words))
 
 
 def _with_prefix(terms: tuple[Term, ...], token: Token) -> tuple[Term, ...]:
@@ -288,8 +297,9 @@ def _unique_terms(terms: Iterable[Term]) -> tuple[Term, ...]:
     by_words: dict[tuple[str, ...], Term] = {}
     for term in terms:
         known = by_words.setdefault(term.words, term)
-        if term.is_prefix:
-            by_words[term.words] = replace(known, is_prefix=True)
+        if term.is_prefix or term.literal:
+            literal = known.literal or term.literal
+            by_words[term.words] = replace(known, is_prefix=known.is_prefix or term.is_prefix, literal=literal)
     return tuple(by_words.values())
 
 

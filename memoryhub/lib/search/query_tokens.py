@@ -24,10 +24,13 @@ _VALUE = re.compile(rf"({QUOTED})[^,]*|([^,]+)")
 _BARE = re.compile(r"[^\W_][\w.@/:#+-]*")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _WORD = re.compile(rf"(?:[^\W_]|[{PAIRED}])+")
-_ORDINARY = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+|[^\W\d_]+/[^\W\d_]+")
-_JOINERS = frozenset("_./\\:@#+-")
+_ORDINARY = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+|[^\W\d_]{2,}/[^\W\d_]{2,}")
+_JOINERS = frozenset("_./\\:@#+-&=%~$*")
 _SHORTENED = re.compile(r"(.+)['’](?:s|m|re|ve|ll|d)")
 _INSIDE_WORDS = frozenset(("Mn", "Mc", "Me", "Cf"))  # Unicode categories of marks and format characters
+_BRACKETS_AND_DASHES = frozenset(("Ps", "Pe", "Pi", "Pf", "Pd"))
+_PUNCTUATION = frozenset(",;:!?'\"`¿¡。、")
+_WITHIN_ORDINARY = frozenset("-'’")  # signs that ordinary words have
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,44 @@ def token_core(token: str) -> str:
     return shortened[1] if shortened else core
 
 
+def token_literal(token: str, *, is_quoted: bool = False) -> str:
+    """Return a token folded, with its signs (c++, .net, foo_bar, #tag), or "" if it only has those of ordinary words.
+
+    Punctuation, brackets and emphasis around it are left out; a quoted phrase stays whole.
+    """
+    folded = fold(token)
+    if is_quoted:
+        words = " ".join(folded.split())
+        return words if any(not (sign.isalnum() or sign == " ") for sign in words) else ""
+    inner = _within_punctuation(folded)
+    shortened = _SHORTENED.fullmatch(inner)
+    inner = _within_punctuation(shortened[1]) if shortened else inner
+    signs = {sign for sign in inner if not sign.isalnum()}
+    if not any(map(str.isalnum, inner)):
+        return ""
+    return inner if not (signs <= _WITHIN_ORDINARY and inner[0].isalnum()) or is_identifier(inner) else ""
+
+
+def _within_punctuation(text: str) -> str:
+    start, end = 0, len(text)
+    while start < end and _is_around(text[start]) and not text.startswith("--", start):
+        start += 1
+    while start < end and (text[end - 1] == "." or _is_around(text[end - 1])):
+        end -= 1
+    inner = text[start:end]
+    if inner.startswith(".."):
+        return inner.lstrip(".")
+    return inner.strip("*") if inner.startswith("*") and inner.endswith("*") else inner
+
+
+def _is_around(sign: str) -> bool:
+    return sign in _PUNCTUATION or unicodedata.category(sign) in _BRACKETS_AND_DASHES
+
+
 def is_identifier(core: str) -> bool:
     """Return whether words are joined as in snake_case, src/main.py or v1.2-rc, not as in well-known or and/or."""
+    if "://" in core:
+        return True
     between = _WORD.split(core)[1:-1]
     return not _ORDINARY.fullmatch(core) and bool(between) and all(map(_joins, between))
 

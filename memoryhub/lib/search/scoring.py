@@ -209,7 +209,8 @@ def _count_row(terms: Sequence[WeightedTerm], row: Candidate, meta: Mapping[int,
         for start, _ in spans:
             chunk = chunks[start // CHUNK]
             chunk[number] = chunk.get(number, 0) + 1
-    query_spans = [spans for spans, term in zip(hits, terms, strict=True) if not term.is_added]
+    in_query = [not (term.is_added or term.is_literal) for term in terms]
+    query_spans = [spans for spans, is_own in zip(hits, in_query, strict=True) if is_own]
     bigrams = sum([bool(one and other and join_adjacent(one, other, folded)) for one, other in pairwise(query_spans)])
     return HitCounts(tuple(chunks), min(len(folded), CHUNK) + len(row.meta), bigrams)
 
