@@ -23,6 +23,7 @@ django_application = get_wsgi_application()
 
 # isort: split
 from memoryhub.lib.metrics import count_request  # noqa: E402
+from memoryhub.lib.proxy_header import PEER, PERSON, take_person  # noqa: E402
 from memoryhub.lib.request_ids import HEADER, identified  # noqa: E402
 from memoryhub.mcp import oauth, transport  # noqa: E402
 from memoryhub.sync.forms import MAX_UPLOAD_BYTES  # noqa: E402
@@ -51,7 +52,9 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         await _lifespan(scope, receive, send)
         return
     if scope["type"] == "http":
-        scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if b"_" not in name]}
+        plain = [(name, value) for name, value in scope["headers"] if b"_" not in name]
+        headers, person = take_person(plain, scope.get("state", {}).get(PEER, ""))
+        scope = {**scope, "headers": headers, PERSON: person}
         given = dict(scope["headers"]).get(ID_HEADER, b"").decode("latin-1")
         with identified(given) as request_id:
             await _answer(scope, receive, _with_id(send, request_id.encode()))

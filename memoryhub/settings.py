@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import ipaddress
 import os
+import re
 import secrets
 import tempfile
 from pathlib import Path
@@ -21,6 +23,16 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 def _flag(name: str, *, default: bool) -> bool:
     return os.environ.get(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
+
+
+def _networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    try:
+        networks = [ipaddress.ip_network(part) for part in os.environ.get(name, "").replace(",", " ").split()]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}.") from error
+    if any(network.prefixlen == 0 for network in networks):
+        raise ImproperlyConfigured(f"{name} must not contain all addresses.")
+    return networks
 
 
 def _secret_key(home: Path) -> str:
@@ -82,6 +94,16 @@ MEMORYHUB_SETUP_MINUTES = int(os.environ.get("MEMORYHUB_SETUP_MINUTES", "30"))
 MEMORYHUB_SIGN_IN_DAYS = int(os.environ.get("MEMORYHUB_SIGN_IN_DAYS", "14"))
 # MEMORYHUB_REQUIRE_SECOND_FACTOR: whether everybody has to set up two-factor authentication. Default: off.
 MEMORYHUB_REQUIRE_SECOND_FACTOR = _flag("MEMORYHUB_REQUIRE_SECOND_FACTOR", default=False)
+# MEMORYHUB_PROXY_HEADER: the header in which an authenticating proxy names the person. Default: none.
+MEMORYHUB_PROXY_HEADER = os.environ.get("MEMORYHUB_PROXY_HEADER", "").lower()
+# MEMORYHUB_PROXY_ADDRESSES: addresses or networks of that proxy, separated by commas. Default: none.
+MEMORYHUB_PROXY_ADDRESSES = _networks("MEMORYHUB_PROXY_ADDRESSES")
+# MEMORYHUB_PROXY_CREATES_PEOPLE: whether the proxy's unknown people get accounts. Default: off.
+MEMORYHUB_PROXY_CREATES_PEOPLE = _flag("MEMORYHUB_PROXY_CREATES_PEOPLE", default=False)
+if MEMORYHUB_PROXY_HEADER and not re.fullmatch("[a-z][a-z0-9-]*", MEMORYHUB_PROXY_HEADER):
+    raise ImproperlyConfigured("MEMORYHUB_PROXY_HEADER is the name of a header, such as Remote-User.")
+if MEMORYHUB_PROXY_HEADER and not MEMORYHUB_PROXY_ADDRESSES:
+    raise ImproperlyConfigured("MEMORYHUB_PROXY_HEADER needs MEMORYHUB_PROXY_ADDRESSES, the proxy's addresses.")
 # MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 keeps it forever. Default: 90 days.
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 # MEMORYHUB_TOKEN: the token of the command mcp_server. Default: none.
@@ -169,6 +191,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "memoryhub.accounts.proxy.SignInByProxy",
     "memoryhub.accounts.locale.follow_the_reader",
     "memoryhub.accounts.middleware.follow_sign_ins",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
@@ -251,6 +274,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105  its name
+AUTHENTICATION_BACKENDS = [PASSWORD_BACKEND]
+if MEMORYHUB_PROXY_HEADER:
+    AUTHENTICATION_BACKENDS.append("memoryhub.accounts.proxy.ProxyBackend")
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"

@@ -172,6 +172,15 @@ class JoinForm(NewPasswordMixin, UserCreationForm[User]):
         fields = ("username",)
 
 
+class NamedJoinForm(JoinForm):
+    """A new account of somebody who signs in elsewhere, so without a password. ``is_fixed``: also their name."""
+
+    def __init__(self, name: str, *args: Any, is_fixed: bool, **kwargs: Any) -> None:
+        super().__init__(*args, initial={"username": name}, **kwargs)
+        del self.fields["password1"], self.fields["password2"]
+        self.fields["username"].disabled = is_fixed
+
+
 class NewPasswordForm(NewPasswordMixin, SetPasswordForm):  # type: ignore[type-arg]
     """A new password, from a reset link."""
 

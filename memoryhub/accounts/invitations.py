@@ -225,8 +225,8 @@ def gives_more(shown: OpenInvitation, user: User) -> bool:
     )
 
 
-def join_as_new(token: str, *, username: str, password: str, now: datetime) -> User:
-    """Create the invited account. Raises InvitationEnded, NameTaken."""
+def join_as_new(token: str, *, username: str, password: str | None, now: datetime) -> User:
+    """Create the invited account; without a password, for sign-in elsewhere. Raises InvitationEnded, NameTaken."""
     try:
         with transaction.atomic():
             shown = _use_link(token, username, now)

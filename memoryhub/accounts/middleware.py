@@ -70,7 +70,10 @@ class require_second_factor:  # noqa: N801 (named like a function, as settings l
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         name = request.resolver_match.view_name if request.resolver_match else ""
-        if not isinstance(request.user, User) or name in ALWAYS_OPEN or has_second_factor(request.user):
+        user = request.user
+        if not isinstance(user, User) or name in ALWAYS_OPEN:
+            return None
+        if not user.has_usable_password() or has_second_factor(user):  # without one, they sign in elsewhere
             return None
         url = resolve_url("second-factor")
         return HttpResponseClientRedirect(url) if getattr(request, "htmx", None) else redirect(url)

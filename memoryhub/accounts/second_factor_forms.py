@@ -51,6 +51,8 @@ class ConfirmForm(forms.Form):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
+        if not user.has_usable_password():  # they sign in elsewhere
+            del self.fields["password"]
 
     def clean_password(self) -> str:
         limits = {f"password {self.user.username}": MAX_PER_ACCOUNT}

@@ -66,6 +66,16 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     "MEMORYHUB_REQUIRE_SECOND_FACTOR": _(
         "`1` requires everybody to set up two-factor authentication before they can use the hub. Default: off."
     ),
+    "MEMORYHUB_PROXY_HEADER": _(
+        "The header in which an authenticating proxy names the person, for example `Remote-User`. Default: none."
+    ),
+    "MEMORYHUB_PROXY_ADDRESSES": _(
+        "The addresses or networks of that proxy, separated by commas. From others the header is removed. "
+        "Default: none."
+    ),
+    "MEMORYHUB_PROXY_CREATES_PEOPLE": _(
+        "`1` gives people whom the proxy names for the first time an account, without roles. Default: off."
+    ),
     "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it forever. Default: 90."),
     "MEMORYHUB_ADMIN": _(
         "`0` turns the administration at `/admin/` off, which only hub operators can open. Default: on."

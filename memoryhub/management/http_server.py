@@ -18,6 +18,8 @@ from django.conf import settings
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
+from memoryhub.lib.proxy_header import PEER
+
 HEADER_SECONDS = 10.0  # to receive the headers of a request; memoryhub.asgi limits the time of bodies
 MAX_INCOMPLETE = 256  # requests; the oldest is closed for a newer one
 MAX_CONNECTIONS = 1_000  # more are answered with 503
@@ -33,6 +35,7 @@ class LimitedProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.app_state = {**self.app_state, PEER: self.client[0] if self.client else ""}  # before X-Forwarded-For
         self._follow_request()
 
     def data_received(self, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
@@ -12,7 +13,8 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from memoryhub.accounts import invitations as flow
-from memoryhub.accounts.forms import JoinForm, NewPasswordForm
+from memoryhub.accounts.forms import JoinForm, NamedJoinForm, NewPasswordForm
+from memoryhub.accounts.proxy import person_named_by_proxy
 from memoryhub.accounts.views.second_factor import sign_in
 
 GONE = 410
@@ -36,15 +38,17 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 @sensitive_variables("token", "form", "password")
 def _join_as_new(request: HttpRequest, token: str, shown: flow.OpenInvitation) -> HttpResponse:
-    form = JoinForm(request.POST if request.method == "POST" else None)
+    sent, named = request.POST if request.method == "POST" else None, person_named_by_proxy(request)
+    form = NamedJoinForm(named, sent, is_fixed=True) if named else JoinForm(sent)
     if form.is_bound and form.is_valid():
-        name, password = form.cleaned_data["username"], form.cleaned_data["password1"]
+        name, password = form.cleaned_data["username"], form.cleaned_data.get("password1")
         try:
             user = flow.join_as_new(token, username=name, password=password, now=timezone.now())
         except flow.NameTaken as error:
             form.add_error("username", error.message)
         else:
-            login(request, user)
+            if not named:  # otherwise the next request is signed in
+                login(request, user, backend=settings.PASSWORD_BACKEND)
             return _to_first_page(shown)
     context = {"form": form, "shown": shown}
     return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)

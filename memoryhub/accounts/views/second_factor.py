@@ -43,7 +43,7 @@ class SignInView(auth_views.LoginView):
 def sign_in(request: HttpRequest, user: User, next_url: str) -> HttpResponse:
     """Sign in somebody whose password is correct, or ask for their second factor first."""
     if not flow.has_second_factor(user):
-        login(request, user)
+        login(request, user, backend=settings.PASSWORD_BACKEND)
         return redirect(next_url)
     request.session.flush()
     request.session[WAITS] = {
@@ -64,7 +64,7 @@ def code(request: HttpRequest) -> HttpResponse:
     form = CodeForm(user, request.POST or None)
     if form.is_bound and form.is_valid():
         next_url = request.session.pop(WAITS)["next"]
-        login(request, user)
+        login(request, user, backend=settings.PASSWORD_BACKEND)
         return redirect(next_url)
     return render(request, "registration/code.html", {"form": form}, status=422 if form.errors else 200)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
@@ -30,6 +31,6 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
             password=form.cleaned_data["password1"],
             now=now,
         )
-        login(request, user)
+        login(request, user, backend=settings.PASSWORD_BACKEND)
         return redirect("home")
     return render(request, "accounts/setup.html", {"form": form}, status=422 if form.errors else 200)
