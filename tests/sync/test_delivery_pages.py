@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from knowledge_app.models import MemoryDocument
+from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.scope import whole_scope
@@ -60,6 +60,19 @@ def test_a_save_shows_that_the_agent_reads_the_old_text(operator, document):
     assert "Saved." in page
     assert "nanobot still reads the old text" in page
     assert "Send to agent" in page
+
+
+def test_only_the_facts_that_the_agents_file_lacks_count_as_unsent(operator, edited):
+    changed, kept = Fact.objects.filter(died=None).order_by("line")
+    old = "nanobot still reads the old text"
+
+    assert old in operator.get(f"/w/atlas/memory/facts/{changed.pk}/").content.decode()
+    assert old not in operator.get(f"/w/atlas/memory/facts/{kept.pk}/").content.decode()
+
+    edited.refresh_from_db()
+    without = edited.head.content.replace("- no meetings\n", "")
+    save_text(edited, without, base_number=edited.head.number, by=By(PERSON, timezone.now()), reason="removed")
+    assert old in operator.get(f"/w/atlas/memory/facts/{kept.pk}/").content.decode()
 
 
 def test_send_to_agent_writes_the_file_once(atlas, operator, edited):

@@ -8,9 +8,10 @@ from typing import Literal
 
 from django.db.models import QuerySet
 
-from knowledge_app.models import MemoryDocument
+from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.pending_writes import blocking, unwritten_documents
 from knowledge_app.services.documents.write_rules import is_writable, writable
+from memoryhub.lib.text.facts import fact_lines
 from sessions_app.models import SyncState, Workspace
 
 
@@ -39,6 +40,15 @@ def delivery_of(document: MemoryDocument) -> Delivery | None:
     state = SyncState.objects.filter(workspace=workspace).first()
     why = state.unwritten.get(document.path, "") if state else ""
     return Delivery("refused", why=why) if why else Delivery("ahead")
+
+
+def delivery_of_fact(fact: Fact) -> Delivery | None:
+    """Return the delivery of a fact's document; None if the file has the fact already, or lacks a removed one."""
+    found, synced = delivery_of(fact.document), fact.document.synced_revision
+    if found is None or found.state == "delivered" or synced is None:
+        return found
+    is_in_file = any(line.text == fact.text for line in fact_lines(synced.content, fact.document.separator))
+    return None if is_in_file == (fact.died_id is None) else found
 
 
 def undelivered_documents(workspaces: QuerySet[Workspace]) -> QuerySet[MemoryDocument]:

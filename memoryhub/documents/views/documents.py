@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods
 
-from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.delivery import delivery_of
+from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.delivery import delivery_of, delivery_of_fact
 from knowledge_app.services.documents.revisions import record_reveal
 from memoryhub.documents.views.header import document_context
 from memoryhub.jobs.queue import LIVE
@@ -42,11 +42,11 @@ class ShownSection:
     categories: list[str]
 
 
-def delivery_context(request: HttpRequest, document: MemoryDocument) -> dict[str, Any]:
-    """Return the context of ``documents/delivery.html``."""
+def delivery_context(request: HttpRequest, document: MemoryDocument, fact: Fact | None = None) -> dict[str, Any]:
+    """Return the context of ``documents/delivery.html``, of a document or one of its facts."""
     workspace = document.workspace
     syncs = Job.objects.filter(workspace=workspace, kind=Job.Kind.SYNC, status__in=LIVE)
-    delivery = delivery_of(document)
+    delivery = delivery_of_fact(fact) if fact else delivery_of(document)
     return {
         "delivery": delivery,
         "is_sending": delivery is not None and delivery.state == "ahead" and (workspace.is_two_way or syncs.exists()),

@@ -43,7 +43,7 @@ def fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "origin_entries": {origin.source.entry_id for origin in explanation.origins},
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "may_forget": has_role(request.user, workspace, Membership.Role.OPERATOR),
-    } | delivery_context(request, found.document)
+    } | delivery_context(request, found.document, found)
     return render_page(request, "documents/fact.html", context)
 
 
