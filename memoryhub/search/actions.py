@@ -63,7 +63,7 @@ COUNTED = {
     "knowledge": ngettext_lazy("%(count)s knowledge entry", "%(count)s knowledge entries", "n"),
     "observation": ngettext_lazy("%(count)s observation", "%(count)s observations", "n"),
     "key_value": ngettext_lazy("%(count)s key-value", "%(count)s key-values", "n"),
-    "session": ngettext_lazy("%(count)s session", "%(count)s sessions", "n"),
+    "session": ngettext_lazy("%(count)s conversation", "%(count)s conversations", "n"),
     "cached": ngettext_lazy("%(count)s cached response", "%(count)s cached responses", "n"),
 }
 LOADED = 500  # rows per query in an export

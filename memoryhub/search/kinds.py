@@ -261,8 +261,8 @@ KINDS = {
         ),
         Kind(
             "session",
-            _("session"),
-            _("sessions"),
+            _("conversation"),
+            _("conversations"),
             "sessions",
             Session,
             texts=("title", "key", "summary_text", "note"),

@@ -45,7 +45,11 @@ def test_memory_comes_before_changes_decisions_and_statistics(workspace, viewer_
 
 
 def test_an_empty_workspace_offers_to_connect_an_agent(workspace, viewer_client):
-    assert "What the agent learns appears here" in viewer_client.get("/w/atlas/").content.decode()
+    html = viewer_client.get("/w/atlas/").content.decode()
+
+    assert "What the agent learns appears here" in html
+    assert 'id="health"' not in html
+    assert 'id="growth"' not in html
 
 
 def test_the_last_visit_ends_before_a_break(workspace):

@@ -54,6 +54,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "may_end": is_operator,
     }
     context |= _memory_context(request, workspace)
+    context["is_empty"] = not (context["kinds"] or context["document"] or context["health"].figures.entries)
     context |= attention_context(attention_items(role_scope(request.user).within(workspace), now=now), request.GET)
     return render_page(request, "dashboard/overview.html", context)
 

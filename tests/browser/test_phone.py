@@ -1,0 +1,64 @@
+"""Pages on a phone: nothing overlaps, and what is needed first comes first."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from sessions_app.models import ImportReport, Workspace
+from tests.hub import NOW, add, open_at
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PHONE = {"width": 390, "height": 844}
+OVERLAPS = """() => [...document.querySelectorAll(".table.cards tr")].flatMap((row) => {
+  const boxes = [...row.children].flatMap((cell) => [...cell.querySelectorAll("b, strong, .muted, .badge, time")])
+    .map((part) => [part.textContent, part.getBoundingClientRect()]);
+  return boxes.flatMap(([text, a], i) => boxes.slice(i + 1)
+    .filter(([, b]) => a.right - b.left > 1 && b.right - a.left > 1 && a.bottom - b.top > 4 && b.bottom - a.top > 4)
+    .map(([other]) => `${text} over ${other}`));
+})"""
+
+
+@pytest.fixture
+def phone(page: Page) -> Page:
+    page.set_viewport_size(PHONE)
+    return page
+
+
+def test_figures_of_workspaces_do_not_overlap(phone: Page, workspace: Workspace):
+    add(open_at(workspace, "telegram:1"), [{"role": "user", "content": "The harbour opens at six. " * 2_000}])
+
+    phone.goto("/")
+
+    expect(phone.locator(".workspace-table .figure").first).to_be_visible()
+    assert phone.evaluate(OVERLAPS) == []
+    phone.goto("/w/atlas/sessions/")
+    assert phone.locator(".table.cards .badge").first.evaluate("badge => badge.getClientRects().length") == 1
+    assert phone.locator(".table.cards .badge").first.bounding_box()["height"] < 30
+    assert phone.evaluate(OVERLAPS) == []
+
+
+def test_a_long_error_takes_two_lines_on_the_home_page(phone: Page, workspace: Workspace):
+    error = "This folder contains no memory in a known format. Supported are " + "sessions/*.jsonl, " * 40
+    ImportReport.objects.create(
+        workspace=workspace, path="/a", name="a", status="failed", error=error, created_at=NOW, finished_at=NOW
+    )
+
+    for width in (PHONE["width"], 1440):
+        phone.set_viewport_size({"width": width, "height": 844})
+        phone.goto("/")
+        title = phone.locator(".needs .row-title a", has_text="The last import failed")
+        assert title.bounding_box()["height"] < 60
+        assert phone.locator(".needs .badge").first.bounding_box()["height"] < 30
+
+
+def test_search_results_begin_on_the_first_screen(phone: Page, workspace: Workspace):
+    add(open_at(workspace, "telegram:1"), [{"role": "user", "content": "The harbour opens at six"}])
+
+    phone.goto("/w/atlas/search/?q=harbour")
+
+    expect(phone.locator("#id_match")).to_be_hidden()
+    assert phone.locator(".search-rows > li").first.bounding_box()["y"] < PHONE["height"] * 0.75
+    phone.locator(".search-options summary", has_text="Options").click()
+    phone.locator("#id_sort").select_option("newest")
+    expect(phone.locator(".search-reading")).to_contain_text("newest first")
