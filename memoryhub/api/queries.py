@@ -49,11 +49,21 @@ def search(
     own_sessions: Annotated[  # noqa: FBT002
         bool, Query(description="Include agents' own sessions: dream, heartbeat, cron.")
     ] = False,
+    whole: Annotated[  # noqa: FBT002
+        bool, Query(description="Take up to 20 times longer rather than leave results out.")
+    ] = False,
 ) -> Any:
     """Search what the token may read, best match first. Words, "phrases", -exclusions and field:value filters."""
     names = kinds.split(",") if kinds else []
     return operations.search(
-        caller_of(request), query, kinds=names, limit=limit, mode=mode, own_sessions=own_sessions, now=timezone.now()
+        caller_of(request),
+        query,
+        kinds=names,
+        limit=limit,
+        mode=mode,
+        own_sessions=own_sessions,
+        whole=whole,
+        now=timezone.now(),
     )
 
 

@@ -285,9 +285,10 @@ class AsyncMemoryHub:
         limit: int | None = None,
         mode: str = "",
         own_sessions: bool = False,
+        whole: bool = False,
     ) -> Found:
-        """Search the workspace. ``own_sessions``: include agents' own sessions."""
-        return await self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions))
+        """Search the workspace. ``own_sessions``: include agents' own sessions. ``whole``: take longer if needed."""
+        return await self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole))
 
     def runs(self, kind: str = "", status: str = "") -> AsyncIterator[Run]:
         """Iterate over the runs, latest first."""

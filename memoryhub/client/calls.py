@@ -287,9 +287,11 @@ def extract(text: str, source: str) -> Call[Run]:
     return _change("POST", "/extract", {"text": text, **_given(source=source)})
 
 
-def search(query: str, kinds: Iterable[str], limit: int | None, mode: str, *, own_sessions: bool) -> Call[Found]:
-    own = "true" if own_sessions else ""
-    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode, own_sessions=own)
+def search(
+    query: str, kinds: Iterable[str], limit: int | None, mode: str, *, own_sessions: bool, whole: bool
+) -> Call[Found]:
+    wishes = {"own_sessions": "true" if own_sessions else "", "whole": "true" if whole else ""}
+    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode, **wishes)
 
 
 def runs(kind: str, status: str) -> Call[Page[Run]]:

@@ -309,9 +309,10 @@ class MemoryHub:
         limit: int | None = None,
         mode: str = "",
         own_sessions: bool = False,
+        whole: bool = False,
     ) -> Found:
         """Search the workspace: ``hub.search('"time out" -draft', kinds=["entry", "memory"])["results"]``."""
-        return self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions))
+        return self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole))
 
     def runs(self, kind: str = "", status: str = "") -> Iterator[Run]:
         """Iterate over the runs, latest first: ``for run in hub.runs(status="failed"): ...``."""

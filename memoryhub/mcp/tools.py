@@ -111,6 +111,9 @@ async def memory_search(
     own_sessions: Annotated[  # noqa: FBT002
         bool, Field(description="Include agents' own sessions: dream, heartbeat, cron.")
     ] = False,
+    whole: Annotated[  # noqa: FBT002
+        bool, Field(description="Take up to 20 times longer, if a search was cut short.")
+    ] = False,
 ) -> Annotated[CallToolResult, shapes.Matches]:
     """Search everything for words, best match first: all messages of all conversations, summaries, documents and
     their facts, history, knowledge, observations, keys and values.
@@ -128,6 +131,7 @@ async def memory_search(
             mode=mode,
             own_sessions=own_sessions,
             only_covering=True,
+            whole=whole,
             now=now,
         )
         rows = [as_match(caller, one, one["snippet"]) for one in found["results"]]

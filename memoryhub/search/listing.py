@@ -45,11 +45,15 @@ class Listed:
 
 @dataclass(frozen=True)
 class ResultCounts:
-    """The number of matches, in all and by kind; ``is_more``: there are more than that."""
+    """The number of matches, in all and by kind; ``is_more``: there are more than that.
+
+    ``is_partial``: counting some kinds took too long, and their matches are missing.
+    """
 
     count: int
     is_more: bool
     by_kind: dict[str, int]
+    is_partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,20 +132,21 @@ def count_matches(
     ``patience``: a factor for the time limits.
     """
     by_kind: dict[str, int] = {}
-    is_more = False
+    is_more = is_partial = False
     for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
-        rows = filtered.matches()
-        if above is not None:
-            rows = rows.filter(pk__gt=above.get(filtered.kind.name, 0))
         try:
             with time_limit(connection, MILLISECONDS * patience):
+                rows = filtered.matches()
+                if above is not None:
+                    rows = rows.filter(pk__gt=above.get(filtered.kind.name, 0))
                 count = rows.order_by()[: WINDOW + 1].count()
         except SearchTooSlow:
-            count = WINDOW + 1
+            is_partial = True
+            continue
         is_more = is_more or count > WINDOW
         if count:
             by_kind[filtered.kind.name] = min(count, WINDOW)
-    return ResultCounts(sum(by_kind.values()), is_more, by_kind)
+    return ResultCounts(sum(by_kind.values()), is_more, by_kind, is_partial)
 
 
 def facets(

@@ -13,7 +13,7 @@ from django.db.models.functions import TruncMonth
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from memoryhub.lib.search.matching import SearchTooSlow, time_limit
+from memoryhub.lib.search.matching import time_limit
 from memoryhub.lib.search.query import Filter, Query
 from memoryhub.lib.search.query_editing import without_filter
 from memoryhub.lib.time_charts import Series, TimeChart, time_chart
@@ -23,10 +23,10 @@ from memoryhub.search.filters import DATES, WINDOW, Scope, filtered_kinds
 MILLISECONDS = 150
 
 
-def count_by_month(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[date, int]:
+def count_by_month(scope: Scope, query: Query, *, kinds: Iterable[str] = (), patience: int = 1) -> dict[date, int]:
     """Return the number of matches by the first day of their month, newest 10,000 of each kind; one query.
 
-    The query's dates are ignored. Empty if the query takes too long.
+    The query's dates are ignored. ``patience``: a factor for the time limit. Raises SearchTooSlow.
     """
     anytime = replace(query, filters=tuple(one for one in query.filters if one.field not in DATES))
     parts = [
@@ -43,21 +43,21 @@ def count_by_month(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> 
     if not parts:
         return {}
     found: Counter[date] = Counter()
-    try:
-        with time_limit(connection, MILLISECONDS):
-            for month, matches in parts[0].union(*parts[1:], all=True):
-                found[month.date()] += matches
-    except SearchTooSlow:
-        return {}
+    with time_limit(connection, MILLISECONDS * patience):
+        for month, matches in parts[0].union(*parts[1:], all=True):
+            found[month.date()] += matches
     return dict(found)
 
 
-def histogram(scope: Scope, query: Query, text: str, *, kinds: Iterable[str] = ()) -> tuple[TimeChart, str] | None:
+def histogram(
+    scope: Scope, query: Query, text: str, *, kinds: Iterable[str] = (), patience: int = 1
+) -> tuple[TimeChart, str] | None:
     """Return the matches by month and the query that a month leads to, or None if there is nothing to choose.
 
-    That query has the placeholder MONTH, or FROM and AFTER where columns are longer than a month.
+    That query has the placeholder MONTH, or FROM and AFTER where columns are longer than a month. Raises
+    SearchTooSlow.
     """
-    months = count_by_month(scope, query, kinds=kinds)
+    months = count_by_month(scope, query, kinds=kinds, patience=patience)
     dates = [one for one in query.filters if one.field in DATES]
     if len(months) <= 1:
         return None

@@ -45,6 +45,7 @@ MOST = 200  # ranked results; listing newest first has no limit
 MILLISECONDS = 130  # of database time for one search
 BEST_MILLISECONDS, NEWEST_MILLISECONDS = 90, 50  # of these, to select each kind's rows, and if that takes too long
 MAX_RANKED = 60_000  # matching rows beyond which the commonest words no longer select candidates
+PATIENCE = 20  # factor for time limits, where somebody asked for all results
 ALL_COVERED = 0.99
 KIND_PRIORITY: tuple[str, ...] = (  # breaks ties: curated rows, then messages, then what is derived from them
     *("memory", "knowledge", "observation", "key_value", "entry"),

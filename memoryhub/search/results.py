@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext
+
 from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.key_values import living, with_text
 from memoryhub.lib.search.hits import WeightedTerm
@@ -18,7 +20,7 @@ from memoryhub.search import grip as grip_search
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.listing import Listed, newest
-from memoryhub.search.ranking import Hit, RankOptions, SearchResults, find
+from memoryhub.search.ranking import PATIENCE, Hit, RankOptions, SearchResults, find
 from sessions_app.models import Entry, Workspace
 
 MOST = 200
@@ -26,7 +28,10 @@ MOST = 200
 
 @dataclass(frozen=True)
 class Question:
-    """A search request. ``recency``: off, floored, grip (``decay`` per hour), or newest (sort by time)."""
+    """A search request. ``recency``: off, floored, grip (``decay`` per hour), or newest (sort by time).
+
+    ``whole``: take up to 20 times longer rather than leave results out.
+    """
 
     text: str
     kinds: tuple[str, ...] = ()
@@ -35,6 +40,11 @@ class Question:
     decay: float = 0.001
     match_all: bool = False
     graph: bool = True
+    whole: bool = False
+
+    @property
+    def patience(self) -> int:
+        return PATIENCE if self.whole else 1
 
 
 def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = False) -> dict[str, Any]:
@@ -43,10 +53,12 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
     limit = max(0, min(question.limit, MOST))
     if question.recency == "newest" or not query.ranked_terms:
         notes = list(query.notes)
-        rows, _ = newest(scope, query, kinds=question.kinds, limit=limit, notes=notes)
+        rows, _ = newest(scope, query, kinds=question.kinds, limit=limit, notes=notes, patience=question.patience)
+        if not (query.ranked_terms or query.filters or query.excluded):
+            notes.append(gettext("No search words: showing everything"))
         results = [_listed(one, query) for one in rows]
         return {"query": query.text, "read": describe(query), "notes": notes, "results": results}
-    wishes = RankOptions(question.recency, question.decay, question.graph)
+    wishes = RankOptions(question.recency, question.decay, question.graph, patience=question.patience)
     found = find(scope, query, now=now, kinds=question.kinds, options=wishes, limit=limit)
     document: dict[str, Any] = {
         "query": query.text,
@@ -101,8 +113,8 @@ def row_document(kind: str, row: Any) -> dict[str, Any]:
 def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
     """Return every factor of a score as JSON: terms with their IDF, neighbours, author, recency, graph expansions.
 
-    ``cosine``: the similarity of embeddings; 0 where they weren't compared. ``semantic_weight``: of semantic matches
-    beside matches of words, 0 to 1.
+    ``cosine``: the similarity of embeddings; 0 where they weren't compared. ``meaning``: what it adds to the score.
+    ``semantic_weight``: of semantic matches beside matches of words, 0 to 1.
     """
     scored, term_weights = hit.scored, found.weights_by_kind[hit.kind]
     added = {near: word for word, pairs in found.added.items() for near, _ in pairs}
@@ -129,6 +141,7 @@ def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
         "period": round(scored.factors.period, 4),
         "coverage": round(scored.coverage, 4),
         "cosine": round(scored.cosine, 4),
+        "meaning": round(scored.meaning, 4),
         "semantic_weight": round(found.semantic_weight, 4),
     }
 

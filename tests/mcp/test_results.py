@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,6 +13,8 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.operations.coverage import covers_query
+from memoryhub.lib.search.matching import SearchTooSlow
+from memoryhub.search import counts, ranking
 from sessions_app.services.audit import By
 from tests.api.conftest import token_for
 from tests.hub import NOW, PERSON, add, open_at
@@ -61,6 +64,25 @@ def test_structured_values_are_no_larger_than_the_text(filled, tool, arguments):
 
     values = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
     assert len(values) <= len(result.content[0].text)
+
+
+@contextmanager
+def hurried(_connection, milliseconds):
+    """Let every query exceed the usual time limits, but not longer ones."""
+    if milliseconds <= ranking.MILLISECONDS:
+        raise SearchTooSlow("too slow")
+    yield
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_search_that_was_cut_short_can_ask_for_longer(workspace, monkeypatch, whole):
+    add_note(workspace, "The zeppelin moored", by=BY)
+    for module in (counts, ranking):
+        monkeypatch.setattr(module, "time_limit", hurried)
+
+    result = call(token_for(workspace), "memory_search", query="zeppelin", whole=whole)
+
+    assert (counts.INCOMPLETE in result.content[0].text) != whole
 
 
 @pytest.mark.parametrize("tool", ["memory_recall", "memory_search"])

@@ -168,8 +168,10 @@ def test_matches_by_month_take_one_query(workspace):
     assert len(queries_apart_from_limits(queries)) == 1
 
 
-def test_months_that_take_too_long_are_left_out(workspace, viewer_client, monkeypatch):
+def test_months_that_take_too_long_are_left_out_and_the_page_says_so(workspace, viewer_client, monkeypatch):
     fill(workspace)
     monkeypatch.setattr("memoryhub.search.months.time_limit", Mock(side_effect=SearchTooSlow("slow")))
+    page = viewer_client.get(reverse("search", args=[workspace.slug]), {"q": "heron"})
 
-    assert _months(viewer_client, workspace, q="heron") is None
+    assert "Matches by month aren't shown: counting them took too long." in page.content.decode()
+    assert "whole=1" in page.context["whole_url"]

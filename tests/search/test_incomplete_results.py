@@ -10,9 +10,11 @@ from django.urls import reverse
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.lib.search.query import parse
 from memoryhub.search import Scope, counts, listing, ranking
+from memoryhub.search.filters import FilteredKind
 from memoryhub.search.results import Question, answer
+from tests.api.conftest import caller, token_for
 from tests.hub import NOW
-from tests.searches import know
+from tests.searches import know, observe
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +78,40 @@ def test_the_page_offers_to_search_everything(workspace, viewer_client, hurried,
     assert "Search everything" not in whole.content.decode()
     assert "whole=1" in whole.context["facets_url"]
     assert "whole=1" in whole.context["count_url"]
+
+
+def test_every_interface_can_search_everything(workspace, hurried, command):
+    know(workspace, "the harbour")
+    rest = caller(token_for(workspace))
+
+    assert rest("GET", "/search?query=harbour").json()["notes"] == [counts.INCOMPLETE]
+    assert [one["text"] for one in rest("GET", "/search?query=harbour&whole=true").json()["results"]] == [
+        "the harbour"
+    ]
+    assert command("search", "harbour", "--workspace", "atlas")["results"] == []
+    assert len(command("search", "harbour", "--workspace", "atlas", "--whole")["results"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("knowledge", "Counting took too long"), ("", "At least <strong>1</strong>")]
+)
+def test_a_count_that_takes_too_long_claims_no_number(workspace, viewer_client, monkeypatch, kind, said):
+    know(workspace, "the harbour")
+    observe(workspace, "the harbour")
+    matches = FilteredKind.matches
+
+    def slow(filtered, **values):
+        if filtered.kind.name == "knowledge":
+            raise SearchTooSlow("too slow")
+        return matches(filtered, **values)
+
+    monkeypatch.setattr(FilteredKind, "matches", slow)
+    url = reverse("search-count", args=[workspace.slug])
+
+    page = viewer_client.get(url, {"q": "harbour", "kind": kind}).content.decode()
+    assert said in page
+    assert "More than" not in page
+    assert 'name="all"' not in page
 
 
 def test_facets_name_the_kinds_that_they_leave_out(workspace, viewer_client, hurried):

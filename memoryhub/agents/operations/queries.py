@@ -36,19 +36,20 @@ def search(
     mode: str = "all",
     own_sessions: bool = False,
     only_covering: bool = False,
+    whole: bool = False,
     now: datetime,
 ) -> Document:
     """Search what the token may read, best match first, as the command ``search`` does, without held rows.
 
     ``mode``: "all", or "grid" for key-values that contain the text. ``only_covering``: leave out rows that contain
-    too little of the query (see ``coverage``). Raises Invalid.
+    too little of the query (see ``coverage``). ``whole``: take longer rather than leave results out. Raises Invalid.
     """
     require(caller, "read")
     _check_kinds(kinds)
     if mode == "grid":
         found = answer_as_grid(caller.workspace, text, limit=limit)
     else:
-        question = Question(text, kinds=tuple(kinds), limit=limit)
+        question = Question(text, kinds=tuple(kinds), limit=limit, whole=whole)
         found = answer(readable_scope(caller, own_sessions=own_sessions), question, now=now, explain=only_covering)
         if only_covering:
             found["results"] = [

@@ -208,6 +208,9 @@ def _chosen(request: HttpRequest, place: Place, asked: SearchParams) -> dict[str
     if tally.is_more:
         words = gettext("More than %(count)s rows match. Narrow the search to select all of them.")
         raise Conflict(words % {"count": f"{tally.count:,}"}, code="selection_changed")
+    if tally.is_partial:
+        words = gettext("Counting the matches took too long. Narrow the search to select all of them.")
+        raise Conflict(words, code="selection_changed")
     keys = matching_keys(place.scope, query, kinds=asked.kinds)
     check_count(sum(map(len, keys.values())), expected)
     return keys

@@ -20,6 +20,7 @@ from knowledge_app.models import Fact
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
 from memoryhub.lib.search.hits import WeightedTerm
+from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
 from memoryhub.lib.search.query_editing import with_filter
@@ -136,6 +137,8 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
     url = place.url("search")
     wants_figures = request.GET.get("facets") == "1"
     figures = _figures(place, asked, now) if wants_figures else {}
+    months = None if asked.is_part or cursor or not results.rows else _months(place, asked, query)
+    is_cut = results.is_partial or (months is not None and "is_missing" in months)
     listed_kinds = {row.kind.name for row in results.rows} | set(figures["tally"].by_kind if figures else ())
     titles = session_titles(place.scope, session_keys(query))
     return {
@@ -151,7 +154,7 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
         "newest_url": asked.but(url, sort="newest"),
         "graph_url": asked.but(url, graph=not asked.graph),
         "again_url": asked.but(url),
-        "whole_url": asked.but(url, whole=True) if results.is_partial and not asked.whole else "",
+        "whole_url": asked.but(url, whole=True) if is_cut and not asked.whole else "",
         "save_url": asked.but(place.url("save-search")),
         "most": MOST,
         "page_rows": PAGE_ROWS,
@@ -163,13 +166,16 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
         "cursor": cursor,
         "selection": refused_selection(request),
         "other": _other_ways(place, asked),
-        "months": None if asked.is_part or cursor or not results.rows else _months(place, asked, query),
+        "months": months,
     } | figures
 
 
 def _months(place: Place, asked: SearchParams, query: Query) -> dict[str, Any] | None:
-    """Return the histogram of matches by month, or None if there is nothing to choose."""
-    found = histogram(place.scope, query, asked.q, kinds=asked.kinds)
+    """Return the histogram of matches by month, None if there is nothing to choose, or that it took too long."""
+    try:
+        found = histogram(place.scope, query, asked.q, kinds=asked.kinds, patience=asked.patience)
+    except SearchTooSlow:
+        return {"is_missing": True}
     if found is None:
         return None
     chart, text = found

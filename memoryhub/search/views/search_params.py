@@ -19,12 +19,11 @@ from memoryhub.permissions import get_workspace, has_role, is_hub_operator, visi
 from memoryhub.search import KINDS, Scope
 from memoryhub.search.forms import SearchForm
 from memoryhub.search.grip_scoring import DEFAULT_DECAY
-from memoryhub.search.ranking import RankOptions
+from memoryhub.search.ranking import PATIENCE, RankOptions
 from sessions_app.models import Membership, Workspace
 
 MAX_CHARS = 2_000  # of a query; the parser reads 512 of them and says so
 MAX_DECAY = 1_000.0
-PATIENCE = 20  # factor for time limits, where somebody asked for all results
 MATCHES = dict(SearchForm.MATCHES)
 SORTS = dict(SearchForm.SORTS)
 MODES = dict(SearchForm.MODES)
