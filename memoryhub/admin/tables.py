@@ -5,10 +5,6 @@ The commands ``export`` and ``import`` call the same services.
 
 from __future__ import annotations
 
-import re
-import uuid
-from contextlib import suppress
-from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,7 +12,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -28,6 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from memoryhub.admin.read_only import ReadOnlyAdmin
+from memoryhub.jobs.uploads import TABLE_NAME, TABLES, keep_table
 from memoryhub.lib.errors import Gone, MemoryHubError
 from memoryhub.lib.tables import Format, Table, check_size
 from memoryhub.lib.tables.files import FORMATS
@@ -38,10 +34,7 @@ from memoryhub.spreadsheets.rows import IMPORTS
 from sessions_app.services.audit import By
 
 SHOWN_ROWS = 200
-KEPT = timedelta(days=1)
-UPLOADS = "tables"  # folder in the storage
 NAME_CHARS = 200
-_UPLOAD_NAME = re.compile(r"^[0-9a-f]{32}\Z")  # form fields use search(), so both ends are anchored
 
 
 class FormatField(forms.TypedChoiceField):
@@ -95,7 +88,7 @@ class UploadForm(forms.Form):
 class ConfirmForm(forms.Form):
     """The hidden fields of a preview; a client can forge them."""
 
-    import_file_name = forms.RegexField(_UPLOAD_NAME, widget=forms.HiddenInput)
+    import_file_name = forms.RegexField(TABLE_NAME, widget=forms.HiddenInput)
     original_file_name = forms.CharField(max_length=NAME_CHARS, widget=forms.HiddenInput)
     format = FormatField(widget=forms.HiddenInput)
 
@@ -146,7 +139,7 @@ class TableAdmin(ReadOnlyAdmin):
             if not context["is_refused"]:
                 upload.seek(0)
                 initial = {
-                    "import_file_name": _keep_upload(upload.read()),
+                    "import_file_name": keep_table(upload.read()),
                     "original_file_name": upload.name[:NAME_CHARS],
                     "format": form["format"].value(),
                 }
@@ -158,7 +151,7 @@ class TableAdmin(ReadOnlyAdmin):
         form = ConfirmForm(request.POST)
         if not form.is_valid():
             return self._page(request, "import", {"title": gettext("Import"), "is_expired": True})
-        upload = f"{UPLOADS}/{form.cleaned_data['import_file_name']}"
+        upload = f"{TABLES}/{form.cleaned_data['import_file_name']}"
         try:
             with default_storage.open(upload) as kept:
                 table = form.cleaned_data["format"].read(kept.read())
@@ -203,15 +196,3 @@ class TableAdmin(ReadOnlyAdmin):
         shared = {**self.admin_site.each_context(request), "opts": self.opts, "columns": columns}
         request.current_app = self.admin_site.name
         return TemplateResponse(request, f"admin/{page}.html", shared | context, status=status)
-
-
-def _keep_upload(data: bytes) -> str:
-    """Store a file that only the hub can read, delete files older than a day, and return its name."""
-    oldest = timezone.now() - KEPT
-    for old in default_storage.listdir(UPLOADS)[1]:
-        with suppress(FileNotFoundError):  # deleted by another process
-            if _UPLOAD_NAME.match(old) and default_storage.get_modified_time(f"{UPLOADS}/{old}") < oldest:
-                default_storage.delete(f"{UPLOADS}/{old}")
-    name = uuid.uuid4().hex
-    default_storage.save(f"{UPLOADS}/{name}", ContentFile(data))
-    return name

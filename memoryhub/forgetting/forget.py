@@ -10,6 +10,7 @@ from django.db import OperationalError, connection
 from knowledge_app.models import Forgotten
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget
 from memoryhub.jobs.downloads import discard_downloads
+from memoryhub.jobs.uploads import discard_tables, discard_uploads
 from memoryhub.lib.search.index_maintenance import optimize
 from memoryhub.lib.search.operations import indexes
 from sessions_app.models import Workspace
@@ -24,10 +25,13 @@ def forget(
 ) -> tuple[Forgotten, bool]:
     """Erase in every table and vacuum the database; return the receipt and whether the vacuum was done.
 
-    Also deletes exports of the workspace that wait for download. Raises Invalid, Conflict.
+    Also deletes files that may contain it: exports that wait for download, archives that were imported into the
+    workspace, and tables that wait to be confirmed. Raises Invalid, Conflict.
     """
     receipt = apply_forget(workspace, erasure, expected=expected, reason=reason, by=by)
     discard_downloads(workspace, by.at)
+    discard_uploads(workspace)
+    discard_tables()
     return receipt, vacuum()
 
 

@@ -42,6 +42,7 @@ from memoryhub.forgetting.rules import HAVE_SOURCES, Rules, rows_of, texts_of
 from memoryhub.jobs.downloads import discard_downloads
 from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.jobs.queue import request_job
+from memoryhub.jobs.uploads import discard_tables, discard_uploads
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.models import Job
@@ -188,6 +189,8 @@ def erase_person(receipt: Forgotten, *, by: By, step: Step = ignore_progress) ->
         step(number, len(places), "")
         _find_phrases(place, receipt, phrases)
         _erase_in(place, receipt, phrases, by)
+    discard_uploads(None)
+    discard_tables()
     text = f"A person was forgotten in {sum(receipt.counts.values()):,} rows of {len(receipt.places)} workspaces"
     record(
         by, "memory.forgotten", "forgotten", receipt.pk, text, detail={"kind": receipt.kind, "rows": receipt.counts}
@@ -220,6 +223,7 @@ def _erase_in(workspace: Workspace | None, receipt: Forgotten, phrases: dict[str
         if workspace:
             erase(workspace, rules, by)
             discard_downloads(workspace, by.at)
+            discard_uploads(workspace)
         else:
             erase_unowned(rules, by)
         receipt.refresh_from_db()

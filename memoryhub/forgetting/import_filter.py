@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,8 @@ from memoryhub.lib.layouts.records import (
 )
 from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.lifecycle import forgotten_key
+
+FORGOTTEN = "contains forgotten content"  # the start of what the report says
 
 
 @dataclass(frozen=True)
@@ -142,9 +144,9 @@ def without_forgotten(read: FileRead, rules: ImportRules | None) -> FileRead:
     kept = [item for item in read.items if not _is_left_out(item, rules)]
     items = [_redacted(item, rules) for item in kept]
     touched = len(read.items) - len(items) + sum(old != new for old, new in zip(kept, items, strict=True))
-    problems = [_plain(problem, rules) for problem in read.problems]
+    problems = plain_problems(read.problems, rules)
     if touched:
-        what = f"contains forgotten content in {touched:,} place{'' if touched == 1 else 's'}"
+        what = f"{FORGOTTEN} in {touched:,} place{'' if touched == 1 else 's'}"
         action = "left out; an operator can allow re-import on the page Forget or Data about a person"
         problems.append(Problem(rules.text(read.path), None, what, action, "ignored"))
     return replace(read, items=items, problems=problems, note=rules.text(read.note))
@@ -159,6 +161,11 @@ def shown_path(workspace: Workspace, read: FileRead, rules: ImportRules | None) 
     if DeletedSession.objects.filter(workspace=workspace.pk or 0, is_forgotten=True, key__in=hashes).exists():
         return MARK
     return rules.text(read.path) if rules else read.path
+
+
+def plain_problems(problems: Sequence[Problem], rules: ImportRules | None) -> list[Problem]:
+    """Return problems without forgotten content."""
+    return [_plain(problem, rules) for problem in problems] if rules else list(problems)
 
 
 def _plain(problem: Problem, rules: ImportRules) -> Problem:

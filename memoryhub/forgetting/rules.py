@@ -36,7 +36,7 @@ from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.forgetting.matching import MARK, Redaction, is_programs_name, texts_in
 from memoryhub.lib.layouts.records import text_hash
-from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
+from memoryhub.models import ApiToken, IdempotentCall, Invitation, OAuthClient, RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,
     DeletedSession,
@@ -54,9 +54,14 @@ from sessions_app.models import (
 from sessions_app.services.audit_chain import audit_mac
 from sessions_app.services.file_values import KEY as FILE_VALUES
 from sessions_app.services.lifecycle import forgotten_key
+from sessions_app.services.parsing import ROLES
 
 APPS = ("sessions_app", "knowledge_app", "memoryhub")
-UNOWNED: tuple[type[Model], ...] = (LogEntry,)  # of no workspace: only for operators of the hub
+UNOWNED: tuple[type[Model], ...] = (
+    Invitation,
+    LogEntry,
+    OAuthClient,
+)  # of no workspace: only for operators of the hub
 GO_AS_ROWS = (
     KeyValue,
     CachedResponse,
@@ -110,12 +115,14 @@ NAMES = (  # names of tables, as the filter ``words`` shows them
     gettext_noop("Idempotent calls"),
     gettext_noop("Import problems"),
     gettext_noop("Import reports"),
+    gettext_noop("Invitations"),
     gettext_noop("Jobs"),
     gettext_noop("Key-values"),
     gettext_noop("Knowledge entries"),
     gettext_noop("Log entries"),
     gettext_noop("Memory documents"),
     gettext_noop("Memory revisions"),
+    gettext_noop("OAuth clients"),
     gettext_noop("Observations"),
     gettext_noop("Recent searches"),
     gettext_noop("Runs"),
@@ -224,7 +231,8 @@ def text_columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[
     texts: list[Field[Any, Any]] = []
     raws: list[Field[Any, Any]] = []
     for column in model._meta.concrete_fields:
-        if column.name in STRUCTURE or column.choices or isinstance(column, ForeignKey):
+        is_structure = column.name in STRUCTURE and not (model is Entry and column.name == "role")
+        if is_structure or column.choices or isinstance(column, ForeignKey):
             continue
         if isinstance(column, CharField | TextField | JSONField):
             texts.append(column)
@@ -313,6 +321,8 @@ def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
     for column in texts:
         value = getattr(row, column.name)
         if isinstance(row, MemoryDocument) and column.name in ("name", "path") and is_programs_name(value):
+            continue
+        if column.name == "role" and value in ROLES:
             continue
         if value and redaction.mentions(value) and (new := _redacted(row, column, value, redaction)) != value:
             changed[column.name] = new

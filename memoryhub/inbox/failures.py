@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryhub.inbox.attention_items import MAX_ITEMS, RECENT, AttentionItem
+from memoryhub.jobs.uploads import FOLDER as UPLOADS
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import PROBLEM_OUTCOMES
-from memoryhub.sync.uploads import FOLDER as UPLOADS
 from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
 
 JOBS: dict[str, Promise | str] = {

@@ -14,10 +14,12 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from memoryhub.forgetting.import_filter import FORGOTTEN, import_rules, plain_problems
 from memoryhub.hygiene.scanning import scan_first
 from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import JobCancelled, Progress
 from memoryhub.jobs.queue import cancel_job, local_job, request_job
+from memoryhub.jobs.uploads import discard_upload, is_upload, waiting_imports
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.layouts.detect import detect
@@ -34,8 +36,7 @@ from memoryhub.sync.importing import (
 from memoryhub.sync.importing import Progress as FileProgress
 from memoryhub.sync.other_machines import leave_to_others
 from memoryhub.sync.projects import home_in
-from memoryhub.sync.uploads import is_upload
-from sessions_app.models import ImportReport, Workspace
+from sessions_app.models import ImportProblem, ImportReport, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import folder_hash, store_problems
 from sessions_app.services.syncing import switch_sync
@@ -102,10 +103,18 @@ def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, An
             request_import(path=report.path, user=report.requested_by, layout=report.wanted_layout, project=project)
     result = _import(report, progress, by=By(actor, clock()))
     _end_if_cancelled(result, progress)
+    _discard_forgotten(report)
     if job.options.get("follow"):
         switch_sync(result.workspace, follow=True, by=By(actor, clock()))
     scan_first(result.workspace, by=By(actor, clock()))
     return progress.result
+
+
+def _discard_forgotten(report: ImportReport) -> None:
+    """Delete an upload with forgotten content after the last import of it."""
+    found = ImportProblem.objects.filter(report__path=report.path, what__startswith=FORGOTTEN)
+    if found.exists() and not waiting_imports(report.path).exclude(pk=report.pk).exists():
+        discard_upload(report.path)
 
 
 def archived_projects(report: ImportReport) -> list[str]:
@@ -188,12 +197,14 @@ def _end_if_cancelled(result: ImportResult, progress: Progress) -> None:
 def _store_outcome(report: ImportReport, result: ImportResult) -> None:
     tally = result.tally
     with transaction.atomic():
+        Workspace.objects.select_for_update().get(pk=result.workspace.pk)  # nothing can be forgotten meanwhile
+        problems = plain_problems(tally.problems, import_rules(result.workspace))
         report.refresh_from_db()
         report.workspace, report.project = result.workspace, result.found.project
         report.layout, report.layout_version = result.found.layout, result.found.version
         report.added, report.updated = dict(+tally.added), dict(+tally.updated)
         report.unchanged = dict(+tally.unchanged)
-        report.problem_count = store_problems(report, tally.problems)
+        report.problem_count = store_problems(report, problems)
         report.error = result.cancellation
         report.save()
         Job.objects.filter(import_report=report).update(workspace=result.workspace)

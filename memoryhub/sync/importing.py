@@ -29,6 +29,7 @@ from knowledge_app.services.rows.importing import (
 from memoryhub.forgetting.import_filter import import_rules, shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.hygiene.imported import find_secrets
+from memoryhub.jobs.uploads import is_upload, readable_path
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts, import_sentence
@@ -57,7 +58,6 @@ from memoryhub.sync.fork_order import originals_first
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.projects import choose_project
 from memoryhub.sync.source_workspace import workspace_for
-from memoryhub.sync.uploads import is_upload, readable_path
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.importing import import_conversation

@@ -13,6 +13,7 @@ from django_htmx.http import HttpResponseStopPolling
 
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import job_item
+from memoryhub.jobs.uploads import store_upload
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -31,7 +32,6 @@ from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, cancel_import, request_import
 from memoryhub.sync.problem_rows import problem_rows
 from memoryhub.sync.projects import open_home
-from memoryhub.sync.uploads import store_upload
 from memoryhub.sync.views.projects import projects_url
 from sessions_app.models import ImportReport, Membership, Workspace
 
