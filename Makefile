@@ -74,6 +74,7 @@ bench: dev
 	$(BIN)python bench/search_kinds.py
 	$(BIN)python bench/interfaces.py
 	$(BIN)python bench/load.py
+	$(BIN)python bench/live.py
 	$(BIN)python bench/pages.py
 	$(BIN)python bench/origins.py
 	$(BIN)python bench/graph.py

@@ -1,6 +1,6 @@
-"""The ASGI application of `manage.py serve`: Django as WSGI in a thread pool, and MCP with its OAuth.
+"""The ASGI application of `manage.py serve`: Django as WSGI in a thread pool, MCP with its OAuth, and streams.
 
-Django as WSGI is several times faster than as ASGI. MCP needs ASGI's lifespan.
+Django as WSGI is several times faster than as ASGI. MCP and the streams of open pages need ASGI's lifespan.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ django_application = get_wsgi_application()
 from memoryhub.lib.metrics import count_request  # noqa: E402
 from memoryhub.lib.proxy_header import PEER, PERSON, take_person  # noqa: E402
 from memoryhub.lib.request_ids import HEADER, identified  # noqa: E402
+from memoryhub.live import streams  # noqa: E402
+from memoryhub.live import transport as live  # noqa: E402
 from memoryhub.mcp import oauth, transport  # noqa: E402
 from memoryhub.sync.forms import MAX_UPLOAD_BYTES  # noqa: E402
 from sessions_app.services.secret_key import DifferentKey, require_known_key  # noqa: E402
@@ -35,6 +37,8 @@ FORM_BYTES = 2**20  # bytes of a form besides its file
 ID_HEADER = HEADER.lower().encode()
 IN_MEMORY = 2**20  # bytes of a body; larger ones go to a temporary file
 
+# By path: what is served without Django's middleware.
+_SERVED_HERE = dict.fromkeys(transport.PATHS, transport.application) | {streams.PATH: live.application}
 _django = WSGIMiddleware(cast("Any", django_application), workers=THREADS)
 
 
@@ -75,20 +79,19 @@ def _with_id(send: Any, request_id: bytes) -> Any:
 
 
 async def _answer(scope: Any, receive: Any, send: Any) -> None:
-    if scope["path"] in transport.PATHS:
-        send = _counted(scope, send) if settings.MEMORYHUB_METRICS else send
-        await transport.application(scope, receive, send)
+    if served := _SERVED_HERE.get(scope["path"]):
+        await served(scope, receive, _counted(scope, send) if settings.MEMORYHUB_METRICS else send)
     else:
         await _handle(oauth.application if scope["path"] in oauth.ENDPOINTS else _django, scope, receive, send)
 
 
 def _counted(scope: Any, send: Any) -> Any:
-    """Wrap ``send`` so that a request to MCP is counted for /metrics, as middleware counts those to Django."""
+    """Wrap ``send`` so that the request is counted for /metrics, as middleware counts those to Django."""
     began = time.perf_counter()
 
     async def send_counted(message: Any) -> None:
         if message["type"] == "http.response.start":
-            count_request("mcp", scope["method"], message["status"], time.perf_counter() - began)
+            count_request(scope["path"].strip("/"), scope["method"], message["status"], time.perf_counter() - began)
         await send(message)
 
     return send_counted
@@ -158,14 +161,14 @@ def _check_size(size: int, most: int) -> None:
 
 
 async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
-    """Run MCP's session manager from startup to shutdown."""
+    """Run MCP's session manager, and read for streams, from startup to shutdown."""
     await receive()
     try:
         await asyncio.to_thread(_check_key)
     except DifferentKey as error:
         await send({"type": "lifespan.startup.failed", "message": error.message})
         return
-    async with transport.running() as served:
+    async with transport.running() as served, streams.open_streams.followed(live.read):
         scope["state"][transport.SERVED] = served
         await send({"type": "lifespan.startup.complete"})
         await receive()

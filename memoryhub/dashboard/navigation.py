@@ -29,6 +29,7 @@ from knowledge_app.services.held_rows import LINKS
 from memoryhub.backups.create import hub_version
 from memoryhub.inbox.queue import count_waiting
 from memoryhub.jobs.listing import live_count
+from memoryhub.live.streams import PATH, open_streams
 from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -228,12 +229,15 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 
 def _live(request: HttpRequest, current: Workspace | None) -> dict[str, Any]:
-    """Return the URL that an open page polls for changes, and the last audit record it knows; "" on static pages."""
+    """Return the URL that an open page asks for changes, and the last audit record it knows; "" on static pages.
+
+    ``stream_url``: says when to ask, if this process serves streams; else the page polls.
+    """
     newest: int | None = getattr(request, "newest_record", None)
     if newest is None:
-        return {"changes_url": "", "after": 0}
+        return {"changes_url": "", "stream_url": "", "after": 0}
     url = reverse("changes", args=[current.slug]) if current else reverse("hub-changes")
-    return {"changes_url": url, "after": newest}
+    return {"changes_url": url, "stream_url": PATH if open_streams.is_followed else "", "after": newest}
 
 
 def _sections(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:

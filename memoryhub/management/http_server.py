@@ -19,10 +19,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from memoryhub.lib.proxy_header import PEER
+from memoryhub.live.streams import PATH
 
 HEADER_SECONDS = 10.0  # to receive the headers of a request; memoryhub.asgi limits the time of bodies
 MAX_INCOMPLETE = 256  # requests; the oldest is closed for a newer one
-MAX_CONNECTIONS = 1_000  # more are answered with 503
+MAX_CONNECTIONS = 4_000  # more are answered with 503; half of them may be streams of open pages
 OPEN_FILES = 8_192
 SHUTDOWN_SECONDS = 5  # for running requests when the hub stops
 
@@ -45,6 +46,13 @@ class LimitedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._complete()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Close a stream at once, whose response has no end; let other requests finish."""
+        if self.cycle is not None and self.scope["path"] == PATH:
+            self.transport.close()
+        else:
+            super().shutdown()
 
     def _follow_request(self) -> None:
         if self.conn.their_state is h11.IDLE:

@@ -1,26 +1,44 @@
 "use strict";
 
-/* Open pages: #live asks what changed, the parts that show it then fetch themselves, and live-parts.js shows them. */
+/* Open pages: #live asks what changed, the parts that show it then fetch themselves, and live-parts.js shows them. It
+   asks when the hub says that something changed (live-stream.js), and regularly while the hub doesn't say anything. */
 (() => {
   const live = byId("live");
   const QUIET = "#live, .live-word, [data-live], [hx-trigger*='every']"; /* whose failures nobody asked for */
+  const { stream, workspace } = live.dataset;
   let timer = 0, misses = 0, isOver = false, changedAt = Date.now(), unread = 0, firstUnread = null;
+  let isDue = true, isAsking = false, askedAt = 0;
 
-  /* Asking: quickly where a conversation is open or things happen, else every two seconds, and never unseen. */
+  /* Looking: quickly where a conversation is open or things happen, else every two seconds, and never unseen. */
   const interval = () => (byId("arrivals") || Date.now() - changedAt < 180_000 ? 700 : 2000);
-  const plan = () => {
+  const plan = (wait = misses > 1 ? Math.min(1000 * 2 ** misses, 20_000) : interval()) => {
     clearTimeout(timer);
-    if (!isOver) timer = setTimeout(look, misses > 1 ? Math.min(1000 * 2 ** misses, 20_000) : interval());
+    if (!isOver) timer = setTimeout(look, wait);
   };
   const look = () => {
     showWaiting();
     if (unread && byId("arrivals").getBoundingClientRect().top < innerHeight) haveRead();
-    if (!document.hidden) htmx.trigger(live, "look");
+    if (document.hidden || isAsking) return;
+    if (!isDue && hub?.isHeard()) return plan();
+    [isDue, isAsking, askedAt] = [false, true, Date.now()];
+    htmx.trigger(live, "look");
   };
-  document.addEventListener("visibilitychange", () => { if (!isOver && !document.hidden) look(); });
+  const hear = (changed) => { /* workspaces, null for any */
+    if (changed && !(workspace ? changed.includes(Number(workspace)) : changed.length)) return;
+    isDue = true;
+    if (misses < 2) plan(Math.max(0, askedAt + 700 - Date.now()) + Math.random() * 200); /* not all browsers at once */
+  };
+  const hub = stream && globalThis.navigator.locks ? hearHub(stream, hear) : null;
+  document.addEventListener("visibilitychange", () => {
+    isDue = true;
+    if (!isOver && !document.hidden) look();
+  });
   live.addEventListener("htmx:afterRequest", ({ detail: { xhr } }) => {
+    isAsking = false;
     isOver = xhr.status === 286 || xhr.status === 404;
+    if (isOver) hub?.leave();
     misses = isOver || xhr.status === 204 ? 0 : misses + 1;
+    isDue ||= misses > 0;
     const { over, silent } = live.dataset;
     const words = isOver ? over : misses > 1 ? silent : "";
     if (byId("live-note").textContent !== words) byId("live-note").textContent = words;

@@ -12,12 +12,19 @@ from contextlib import suppress
 import pytest
 import uvicorn
 
+from memoryhub.live.streams import PATH
 from memoryhub.management import http_server
 
+PATIENCE_SECONDS = 30
 HEAD = b"GET / HTTP/1.1\r\nHost: hub\r\n"
 
 
 async def app(scope, receive, send) -> None:
+    if scope["path"] == PATH:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        assert (await receive())["type"] == "http.request"
+        assert (await receive())["type"] == "http.disconnect"
+        return
     while (await receive()).get("more_body"):
         pass
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
@@ -99,3 +106,19 @@ def test_the_open_file_limit_is_raised():
         assert http_server.raise_open_file_limit() > 512
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_open_streams_end_when_the_server_stops():
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(http_server.server_config(app, lifespan="off"))
+    server.config.timeout_graceful_shutdown = None  # it stops when all responses have ended
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    with send(listener.getsockname(), HEAD.replace(b"/", PATH.encode(), 1) + b"\r\n") as stream:
+        assert status(stream) == b"HTTP/1.1 200 OK"
+        server.should_exit = True
+        assert stream.recv(1000) == b""
+
+    thread.join(PATIENCE_SECONDS)
+    listener.close()
+    assert not thread.is_alive()

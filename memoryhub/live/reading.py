@@ -1,0 +1,48 @@
+"""What the streams of open pages read from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session as LoginSession
+from django.utils import timezone
+
+from memoryhub.audit.changes import RECENT_IDS
+from memoryhub.live.streams import News
+from memoryhub.permissions import readers_of
+from sessions_app.models import AuditRecord
+
+
+def read_news(known: frozenset[int] | None, people: Mapping[str, int], due: Collection[str]) -> News:
+    """Return what to tell each login session: changed workspaces that its person may read.
+
+    Runs one query if nothing changed and no heartbeat is ``due``. Records that a PostgreSQL transaction commits after
+    later ones are noticed up to 256 ids below the newest.
+    """
+    recent = _recent(known)
+    changed = {recent[pk] for pk in recent.keys() - known} if known is not None else set()
+    readers = readers_of([pk for pk in changed if pk], people.values()) if changed - {None} else {}
+    told = {
+        session: {workspace for workspace, allowed in readers.items() if person in allowed}
+        for session, person in people.items()
+    }
+    told = {session: workspaces for session, workspaces in told.items() if workspaces or session in due}
+    ended = _ended({session: people[session] for session in told}) if told else set()
+    return News(frozenset(recent), told, ended)
+
+
+def _recent(known: frozenset[int] | None) -> dict[int, int | None]:
+    """Return the workspaces of the latest audit records by id."""
+    rows = AuditRecord.objects.values_list("id", "workspace_id")
+    if known is None:
+        return dict(rows.order_by("-id")[:RECENT_IDS])
+    return dict(rows.filter(id__gt=max(known, default=0) - RECENT_IDS))
+
+
+def _ended(people: Mapping[str, int]) -> set[str]:
+    """Return the login sessions that have ended, or whose person is deactivated."""
+    live = LoginSession.objects.filter(session_key__in=people, expire_date__gt=timezone.now())
+    keys = set(live.values_list("session_key", flat=True))
+    active = set(User.objects.filter(pk__in=set(people.values()), is_active=True).values_list("pk", flat=True))
+    return {session for session, person in people.items() if session not in keys or person not in active}
