@@ -9,6 +9,8 @@ _memory = "/dev/shm"  # noqa: S108  in memory, which is faster
 _place = _memory if os.access(_memory, os.W_OK) else None
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker process uses the home of its parent
     _place = os.environ["MEMORYHUB_HOME"]
+elif _place and shutil.disk_usage(_memory).free > 2**30:  # the temporary folders of tests: no disk to wait for
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _memory)
 _home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_place)
 atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["MEMORYHUB_HOME"] = _home
