@@ -93,6 +93,7 @@ def migration_lock(database: BaseDatabaseWrapper) -> Iterator[None]:
         return
     with direct_connection(database) as own:
         with own.cursor() as cursor:
+            cursor.execute("SET lock_timeout = 0")  # migrations may take minutes
             cursor.execute("SELECT pg_advisory_lock(%s)", [_MIGRATION_LOCK])
         yield
 

@@ -53,10 +53,13 @@ def _create_tables(error: DatabaseError | None) -> bool:
         if error and not isinstance(error, ProgrammingError):
             raise _unavailable(error) from error
         return False
-    if applied:
-        raise Refused("The database isn't up to date. Run `python3 manage.py migrate`.", code="database_not_migrated")
     with using_database(connection), migration_lock(connection), default_is_direct():
-        call_command("migrate", interactive=False, verbosity=0)
+        applied = applied_migrations(connection)  # a hub may have migrated the database meanwhile
+        if pending_migrations(applied):
+            if applied:
+                words = "The database isn't up to date. Run `python3 manage.py migrate`."
+                raise Refused(words, code="database_not_migrated")
+            call_command("migrate", interactive=False, verbosity=0)
     return True
 
 

@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, OperationalError, ProgrammingError
+from django.db import DatabaseError, OperationalError, ProgrammingError, connection
 
+from memoryhub.backups import in_use_lock
 from memoryhub.management import database_ready
+from tests.backups.databases import ON_POSTGRES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,6 +75,37 @@ def test_an_outdated_database_says_what_to_run(error, command, monkeypatch):
     assert "manage.py migrate" in command("people", "list", status=1)["error"]["message"]
     with pytest.raises(CommandError, match=r"manage.py migrate"):
         call_command("worker")
+
+
+def test_a_worker_waits_for_the_hub_that_migrates(monkeypatch):
+    during_migration = iter([{"auth.0001_initial"}])
+    now = database_ready.applied_migrations
+    monkeypatch.setattr(database_ready, "applied_migrations", lambda own: next(during_migration, None) or now(own))
+
+    database_ready.prepare_database()
+
+    assert list(during_migration) == []
+
+
+@pytest.mark.skipif(not ON_POSTGRES, reason="SQLite's lock is a file")
+def test_the_second_of_two_first_starts_waits_longer_than_other_locks():
+    """Hubs limit the wait for a lock, here to 20 ms, but migrations take longer."""
+    second = connection.copy()
+    second.settings_dict["OPTIONS"] = {"options": "-c lock_timeout=20"}
+
+    def start() -> str:
+        with in_use_lock.migration_lock(second):
+            return "started"
+
+    query = "SELECT count(*) FROM pg_locks WHERE NOT granted AND waitstart < clock_timestamp() - interval '0.1 s'"
+    with ThreadPoolExecutor(1) as pool:
+        with in_use_lock.migration_lock(connection):
+            starting = pool.submit(start)
+            with connection.cursor() as cursor:
+                while not starting.done() and cursor.execute(query).fetchone() == (0,):
+                    time.sleep(0.02)
+            assert not starting.done()
+        assert starting.result() == "started"
 
 
 def test_other_database_errors(command, monkeypatch):
