@@ -44,7 +44,8 @@ def test_documentation_has_no_broken_links():
 
 
 def test_deployment_files_name_existing_settings_and_commands():
-    text = "".join(path.read_text() for path in DEPLOY.iterdir())
+    files = (path for path in DEPLOY.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    text = "".join(path.read_text() for path in files)
     named = set(re.findall(r"(MEMORYHUB_[A-Z_]+)", text))
 
     assert named <= set(re.findall(r"^## (\w+)$", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
