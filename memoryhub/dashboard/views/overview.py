@@ -40,7 +40,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     is_operator = has_role(request.user, workspace, Membership.Role.OPERATOR)
     since = last_visit(workspace, request.user.get_username(), now=now)
     changes, has_more = latest_changes(workspace, since=since)
-    context = {
+    context: dict[str, Any] = {
         "workspace": workspace,
         "health": health_of([workspace], now=now)[workspace.pk],
         "largest": sessions.filter(is_visible_to_agent=True).order_by(in_context.desc(), "-id").first(),
