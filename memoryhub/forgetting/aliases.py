@@ -85,7 +85,7 @@ class AliasFinder:
         for found in _NUMBER.finditer(text) if self.numbers else ():
             if _digits(found.group()) in self.numbers:
                 yield NUMBER, found.group(), False
-        if not self._may_match(text):
+        if not self._may_be_named(text):
             return
         tokens = tokens_with_places(text)
         plain = [_plain(token) for token, _, _ in tokens]
@@ -103,8 +103,11 @@ class AliasFinder:
                 yield "" if is_known else kind, text[start:end], bool(_INTRODUCTION.search(text[:start]))
                 yield from _beside(text, start, end) if is_known else ()
 
-    def _may_match(self, text: str) -> bool:
-        """Return whether a text may have a match: a fast check that excludes most ASCII texts."""
+    def may_match(self, text: str) -> bool:
+        """Return whether ``add`` may find something in a text: a fast check that excludes most ASCII texts."""
+        return bool(self.numbers and _NUMBER.search(text)) or self._may_be_named(text)
+
+    def _may_be_named(self, text: str) -> bool:
         simple = _single_letters(text.lower())
         return not text.isascii() or any(first in simple for first in self.firsts)
 

@@ -28,7 +28,8 @@ from memoryhub.forgetting.matching import (
     find_phrases,
     phrase_of,
 )
-from memoryhub.forgetting.rules import Affected, Rules, walk
+from memoryhub.forgetting.rows import walk
+from memoryhub.forgetting.rules import Affected, Rules
 from memoryhub.graph.graph_cache import drop_graph
 from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib import db_retry

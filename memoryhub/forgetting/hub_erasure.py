@@ -38,7 +38,8 @@ from memoryhub.forgetting.matching import (
     find_phrases,
     phrase_of,
 )
-from memoryhub.forgetting.rules import HAVE_SOURCES, Rules, rows_of, texts_of
+from memoryhub.forgetting.rows import rows_of
+from memoryhub.forgetting.rules import HAVE_SOURCES, Rules, texts_of
 from memoryhub.jobs.downloads import discard_downloads
 from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.jobs.queue import request_job

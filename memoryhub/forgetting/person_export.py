@@ -18,7 +18,8 @@ from memoryhub.forgetting.erasure import table_name
 from memoryhub.forgetting.hub_erasure import Person, check_words, person_rules
 from memoryhub.forgetting.matching import Redaction, composed, texts_in
 from memoryhub.forgetting.person_search import accounts_of
-from memoryhub.forgetting.rules import Rules, base_of, find_changes, rows_of, text_columns
+from memoryhub.forgetting.rows import candidates_of
+from memoryhub.forgetting.rules import Rules, base_of, find_changes, text_columns
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.audit import By, record
 
@@ -70,7 +71,7 @@ def _accounts(person: Person) -> Iterator[dict[str, Any]]:
 def _rows(workspace: Workspace | None, rules: Rules) -> Iterator[dict[str, Any]]:
     for session in rules.sessions:
         yield from _of_session(session)
-    for row in rows_of(workspace, rules):
+    for row in candidates_of(workspace, rules):
         affected = find_changes(copy(row), rules)
         if affected is None:
             continue

@@ -12,7 +12,8 @@ from memoryhub.forgetting.aliases import Alias, AliasFinder, OwnSession
 from memoryhub.forgetting.erasure import Preview
 from memoryhub.forgetting.hub_erasure import Person, check_words, person_rules
 from memoryhub.forgetting.matching import Redaction, find_phrases
-from memoryhub.forgetting.rules import find_changes, rows_of
+from memoryhub.forgetting.rows import candidates_of
+from memoryhub.forgetting.rules import find_changes
 from sessions_app.models import Membership, Workspace
 
 
@@ -50,7 +51,7 @@ def plan_person(person: Person) -> PersonPlan:
     places = []
     for workspace in [*Workspace.objects.order_by("name", "id"), None]:
         rules, preview = person_rules(workspace, person), Preview()
-        for row in rows_of(workspace, rules):
+        for row in candidates_of(workspace, rules, may_match=finder.may_match):
             finder.add(row, workspace)
             affected = find_changes(copy(row), rules)
             if affected is not None:

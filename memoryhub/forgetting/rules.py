@@ -1,4 +1,4 @@
-"""Find the rows that an erasure affects and what changes in each. Reads only.
+"""Find what an erasure changes in a row. Reads only.
 
 Every text, JSON and binary column of every table that belongs to a workspace is searched, with the exceptions below.
 """
@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.apps import apps
-from django.contrib.admin.models import LogEntry
-from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, Q, QuerySet, TextField
+from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, TextField
 from django.utils.translation import gettext_noop
 
 from knowledge_app.models import (
@@ -21,10 +19,8 @@ from knowledge_app.models import (
     Confirmation,
     EditedRow,
     Fact,
-    GraphLayout,
     HeldChange,
     HistoryEntry,
-    HygieneScore,
     KeyValue,
     KnowledgeEntry,
     MemoryDocument,
@@ -36,7 +32,7 @@ from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.forgetting.matching import MARK, Redaction, is_programs_name, texts_in
 from memoryhub.lib.layouts.records import text_hash
-from memoryhub.models import ApiToken, IdempotentCall, Invitation, OAuthClient, RecentSearch, SavedSearch
+from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,
     DeletedSession,
@@ -46,22 +42,12 @@ from sessions_app.models import (
     Run,
     Session,
     SourceFile,
-    SourceFolder,
-    Summary,
-    Webhook,
-    Workspace,
 )
 from sessions_app.services.audit_chain import audit_mac
 from sessions_app.services.file_values import KEY as FILE_VALUES
 from sessions_app.services.lifecycle import forgotten_key
 from sessions_app.services.parsing import ROLES
 
-APPS = ("sessions_app", "knowledge_app", "memoryhub")
-UNOWNED: tuple[type[Model], ...] = (
-    Invitation,
-    LogEntry,
-    OAuthClient,
-)  # of no workspace: only for operators of the hub
 GO_AS_ROWS = (
     KeyValue,
     CachedResponse,
@@ -73,8 +59,6 @@ GO_AS_ROWS = (
 GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
 HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
 OF_MEMORY = (MemoryRevision, Fact, HeldChange)
-NEVER_MODELS = (Workspace, SourceFolder, Webhook, HygieneScore)  # settings and figures: only named in the preview
-CACHES = (GraphLayout,)  # deleted by every erasure
 _STRUCTURE = """
 role kind source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
@@ -172,57 +156,6 @@ class Affected:
     row: Model
     values: dict[str, Any] | None
     example: str = ""
-
-
-def walk(workspace: Workspace | None, rules: Rules) -> Iterator[Affected]:
-    """Yield the affected rows of a workspace, table by table; None for the rows of no workspace."""
-    for row in rows_of(workspace, rules):
-        affected = find_changes(row, rules)
-        if affected is not None:
-            yield affected
-
-
-def rows_of(workspace: Workspace | None, rules: Rules) -> Iterator[Model]:
-    """Yield the rows of a workspace that are searched; None for the rows of no workspace."""
-    for model in _models():
-        yield from _rows(model, workspace, rules).iterator(chunk_size=500)
-
-
-def _models() -> list[type[Model]]:
-    own = [model for label in APPS for model in apps.get_app_config(label).get_models()]
-    mine = [model for model in own if _path_to_workspace(model) is not None and model not in (*NEVER_MODELS, *CACHES)]
-    return mine + list(UNOWNED)
-
-
-@lru_cache
-def _path_to_workspace(model: type[Model], depth: int = 3) -> str | None:
-    """Return the lookup from a table to its workspace, the shortest there is; None for a table of none."""
-    if model is Workspace:
-        return "pk"
-    links = [item for item in model._meta.concrete_fields if isinstance(item, ForeignKey)]
-    for link in links:
-        if link.related_model is Workspace:
-            return str(link.name)
-    for link in links if depth else []:
-        further = _path_to_workspace(link.related_model, depth - 1) if link.related_model is not model else None
-        if further and link.related_model.__module__.split(".")[0] in APPS:
-            return f"{link.name}__{further}"
-    return None
-
-
-def _rows(model: type[Model], workspace: Workspace | None, rules: Rules) -> QuerySet[Model]:
-    path = _path_to_workspace(model)
-    rows: QuerySet[Model] = model._base_manager.all()
-    has_unowned = rules.everywhere or workspace is None
-    if path is None:
-        return rows if has_unowned else rows.none()
-    unowned = Q(**{f"{path}__isnull": True}) if has_unowned else Q(pk__in=[])
-    rows = rows.filter(unowned | Q(**{path: workspace.pk})) if workspace else rows.filter(unowned)
-    if rules.sessions and model in (Entry, Summary):
-        rows = rows.exclude(session__in=rules.session_ids)  # deleted with their session
-    if rules.sessions and model is Session:
-        rows = rows.exclude(pk__in=rules.session_ids)
-    return rows
 
 
 @lru_cache

@@ -17,7 +17,7 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.forgetting import rules
+from memoryhub.forgetting import rows, rules
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.integrity import check_memory
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
@@ -72,10 +72,10 @@ def plant(workspace: Workspace, text: str) -> Session:
 def fill_the_rest(workspace, session, text):
     """One more row in each table that has none yet, and the text in every column that is free to hold it."""
     with open_guard("planting"):
-        for model in rules._models():
+        for model in rows._models():
             if any(rules.text_columns(model)) and not model._base_manager.exists():
                 make(model, workspace, session)
-        for model in rules._models():
+        for model in rows._models():
             texts, raws = rules.text_columns(model)
             row = model._base_manager.order_by("-pk").first()
             if row is None:
@@ -158,9 +158,9 @@ def test_every_table_with_text_is_searched():
         "knowledge_app.HygieneScore",  # figures
         "knowledge_app.GraphLayout",  # a cache, deleted by every erasure
     }
-    own = {model._meta.label for label in rules.APPS for model in apps.get_app_config(label).get_models()}
+    own = {model._meta.label for label in rows.APPS for model in apps.get_app_config(label).get_models()}
 
-    assert own - {model._meta.label for model in rules._models()} == without
+    assert own - {model._meta.label for model in rows._models()} == without
 
 
 @pytest.mark.parametrize("kind", ["phrase", "person"])
