@@ -1,4 +1,4 @@
-"""Models of the second factor. ``memoryhub.models`` imports them for Django."""
+"""Models of the second factor, and of sign-in with a provider. ``memoryhub.models`` imports them for Django."""
 
 from __future__ import annotations
 
@@ -34,3 +34,25 @@ class RecoveryCode(models.Model):
 
     def __str__(self) -> str:
         return f"recovery code {self.pk}"
+
+
+class Identity(models.Model):
+    """How an OpenID Connect provider names a person: the same ``subject`` always means the same one.
+
+    ``email``: the verified address at the first sign-in, or "".
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    email = models.CharField(max_length=150, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="identity_once"),
+            models.UniqueConstraint(fields=["user", "issuer"], name="identity_of_user_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"identity of {self.user_id}"

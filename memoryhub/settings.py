@@ -104,6 +104,23 @@ if MEMORYHUB_PROXY_HEADER and not re.fullmatch("[a-z][a-z0-9-]*", MEMORYHUB_PROX
     raise ImproperlyConfigured("MEMORYHUB_PROXY_HEADER is the name of a header, such as Remote-User.")
 if MEMORYHUB_PROXY_HEADER and not MEMORYHUB_PROXY_ADDRESSES:
     raise ImproperlyConfigured("MEMORYHUB_PROXY_HEADER needs MEMORYHUB_PROXY_ADDRESSES, the proxy's addresses.")
+# MEMORYHUB_OIDC_ISSUER: the address of an OpenID Connect provider for signing in. Default: none.
+MEMORYHUB_OIDC_ISSUER = os.environ.get("MEMORYHUB_OIDC_ISSUER", "").rstrip("/")
+# MEMORYHUB_OIDC_CLIENT_ID: the hub's name at the provider. Default: none.
+MEMORYHUB_OIDC_CLIENT_ID = os.environ.get("MEMORYHUB_OIDC_CLIENT_ID", "")
+# MEMORYHUB_OIDC_CLIENT_SECRET: the hub's secret at the provider. Default: none.
+MEMORYHUB_OIDC_CLIENT_SECRET = os.environ.get("MEMORYHUB_OIDC_CLIENT_SECRET", "")
+# MEMORYHUB_OIDC_DOMAINS: domains, separated by commas, of verified addresses whose people get an account without an
+# invitation. Default: none.
+MEMORYHUB_OIDC_DOMAINS = os.environ.get("MEMORYHUB_OIDC_DOMAINS", "").lower().replace(",", " ").split()
+_issuer = urlsplit(MEMORYHUB_OIDC_ISSUER)
+if MEMORYHUB_OIDC_ISSUER:
+    if _issuer.scheme != "https" and _issuer.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise ImproperlyConfigured("MEMORYHUB_OIDC_ISSUER needs an https:// address.")
+    if not MEMORYHUB_OIDC_CLIENT_ID or not MEMORYHUB_OIDC_CLIENT_SECRET:
+        raise ImproperlyConfigured("MEMORYHUB_OIDC_ISSUER needs MEMORYHUB_OIDC_CLIENT_ID and …_CLIENT_SECRET.")
+    if importlib.util.find_spec("authlib") is None:
+        raise ImproperlyConfigured('MEMORYHUB_OIDC_ISSUER is set: run `.venv/bin/pip install "authlib>=1.9"`.')
 # MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 keeps it forever. Default: 90 days.
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 # MEMORYHUB_TOKEN: the token of the command mcp_server. Default: none.

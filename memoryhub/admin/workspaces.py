@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
-from memoryhub.account_models import RecoveryCode, SecondFactor
+from memoryhub.account_models import Identity, RecoveryCode, SecondFactor
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.models import (
     AccessedRow,
@@ -308,6 +308,13 @@ class RecoveryCodeAdmin(ReadOnlyAdmin):
     list_select_related = ["user"]
     search_fields = ["user__username"]
     hidden = ("code_hash",)
+
+
+@admin.register(Identity)
+class IdentityAdmin(ReadOnlyAdmin):
+    list_display = ["user", "issuer", "email", "created_at"]
+    list_select_related = ["user"]
+    search_fields = ["user__username", "email"]
 
 
 @admin.register(Preferences)

@@ -32,6 +32,7 @@ SECRETS = frozenset(
     {
         "MEMORYHUB_TOKEN",
         "MEMORYHUB_METRICS_TOKEN",
+        "MEMORYHUB_OIDC_CLIENT_SECRET",
         "MEMORYHUB_BACKUP_KEY",
         "MEMORYHUB_LLM_API_KEY",
         "MEMORYHUB_EMBEDDING_API_KEY",
@@ -75,6 +76,15 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     ),
     "MEMORYHUB_PROXY_CREATES_PEOPLE": _(
         "`1` gives people whom the proxy names for the first time an account, without roles. Default: off."
+    ),
+    "MEMORYHUB_OIDC_ISSUER": _(
+        "The address of an OpenID Connect provider for signing in. Needs the package `authlib`. Default: none."
+    ),
+    "MEMORYHUB_OIDC_CLIENT_ID": _("The hub's client ID at the provider. Default: none."),
+    "MEMORYHUB_OIDC_CLIENT_SECRET": _("The hub's client secret at the provider. Default: none."),
+    "MEMORYHUB_OIDC_DOMAINS": _(
+        "Domains, separated by commas. People with a verified e-mail address of one of them get an account at their "
+        "first sign-in, without roles. Default: none; they need an invitation."
     ),
     "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it forever. Default: 90."),
     "MEMORYHUB_ADMIN": _(

@@ -37,6 +37,8 @@ GONE = {
     "no-such-api-address": 404,
     "oauth-authorize": 400,
     "metrics": 404,
+    "oidc-login": 404,
+    "oidc-callback": 404,
 }  # instead
 AUDIT = """async ({ tags, rules }) => {
   const runOnly = rules ? { type: "rule", values: rules } : { type: "tag", values: tags };

@@ -149,6 +149,7 @@ def test_every_table_with_text_is_searched():
         "memoryhub.FailedAttempts",  # hashes
         "memoryhub.SecondFactor",  # an encrypted secret
         "memoryhub.RecoveryCode",  # hashes
+        "memoryhub.Identity",  # how people sign in
         "memoryhub.Preferences",  # and how they read
         "memoryhub.Process",  # host, process id and times
         "memoryhub.StoredSetting",  # the hub's settings

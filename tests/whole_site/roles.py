@@ -20,6 +20,10 @@ PAGES: dict[str, tuple[str, str]] = {
     "invitation": ("anonymous", "anonymous"),
     "password": ("stranger", "stranger"),
     "login-code": ("anonymous", "anonymous"),
+    "oidc-login": ("nobody", "-"),  # without a provider
+    "oidc-callback": ("nobody", "-"),
+    "connect-identity": ("-", "stranger"),
+    "disconnect-identity": ("-", "stranger"),
     "second-factor": ("stranger", "stranger"),
     "recovery-codes": ("-", "stranger"),
     "turn-off-second-factor": ("-", "stranger"),

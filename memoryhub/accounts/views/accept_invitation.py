@@ -6,7 +6,8 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -14,8 +15,11 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import JoinForm, NamedJoinForm, NewPasswordForm
+from memoryhub.accounts.oidc import Proved, connect, provider_name
 from memoryhub.accounts.proxy import person_named_by_proxy
+from memoryhub.accounts.views.oidc import PROVED, proved_identity
 from memoryhub.accounts.views.second_factor import sign_in
+from sessions_app.services.audit import Actor, By
 
 GONE = 410
 
@@ -38,20 +42,32 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 @sensitive_variables("token", "form", "password")
 def _join_as_new(request: HttpRequest, token: str, shown: flow.OpenInvitation) -> HttpResponse:
-    sent, named = request.POST if request.method == "POST" else None, person_named_by_proxy(request)
-    form = NamedJoinForm(named, sent, is_fixed=True) if named else JoinForm(sent)
+    sent = request.POST if request.method == "POST" else None
+    named, proved = person_named_by_proxy(request), proved_identity(request)
+    form = _join_form(sent, named, proved)
     if form.is_bound and form.is_valid():
         name, password = form.cleaned_data["username"], form.cleaned_data.get("password1")
         try:
-            user = flow.join_as_new(token, username=name, password=password, now=timezone.now())
+            with transaction.atomic():
+                user = flow.join_as_new(token, username=name, password=password, now=timezone.now())
+                if proved:
+                    connect(user, proved, by=By(Actor("person", user.username), timezone.now()))
         except flow.NameTaken as error:
             form.add_error("username", error.message)
         else:
+            request.session.pop(PROVED, None)
             if not named:  # otherwise the next request is signed in
                 login(request, user, backend=settings.PASSWORD_BACKEND)
             return _to_first_page(shown)
-    context = {"form": form, "shown": shown}
+    context = {"form": form, "shown": shown, "proved": proved, "provider": "" if named or proved else provider_name()}
     return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)
+
+
+def _join_form(sent: QueryDict | None, named: str, proved: Proved | None) -> JoinForm:
+    """Return a form without a password for somebody whom the proxy named or whose identity a provider proved."""
+    if named:
+        return NamedJoinForm(named, sent, is_fixed=True)
+    return NamedJoinForm(proved.name, sent, is_fixed=False) if proved else JoinForm(sent)
 
 
 @sensitive_variables("token")

@@ -13,7 +13,10 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.accounts.forms import OwnPasswordForm
+from memoryhub.accounts.oidc import provider_name
+from memoryhub.accounts.second_factor_forms import ConfirmForm
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
+from memoryhub.accounts.views.oidc import proved_identity
 from memoryhub.lib.htmx import render_page
 from memoryhub.models import SignIn
 from memoryhub.permissions import by_person
@@ -36,8 +39,17 @@ def password(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def sign_ins(request: HttpRequest) -> HttpResponse:
-    shown = sign_ins_of(_current_user(request), this=request.session.session_key, now=timezone.now())
-    return render_page(request, "accounts/sign_ins.html", {"sign_ins": shown})
+    user = _current_user(request)
+    shown = sign_ins_of(user, this=request.session.session_key, now=timezone.now())
+    context = {
+        "sign_ins": shown,
+        "provider": provider_name(),
+        "identities": user.identities.order_by("id"),
+        "proved": proved_identity(request),
+        "form": ConfirmForm(user),
+        "has_password": user.has_usable_password(),
+    }
+    return render_page(request, "accounts/sign_ins.html", context)
 
 
 @require_POST

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.accounts import second_factor as flow
 from memoryhub.accounts.login_forms import LoginForm
+from memoryhub.accounts.oidc import provider_name
 from memoryhub.accounts.second_factor_forms import CodeForm, ConfirmForm, SetupForm
 from memoryhub.accounts.setup import operator_exists
 from memoryhub.lib.encrypted_text import decrypt_text, encrypt_text
@@ -34,7 +35,7 @@ MAX_WAIT = timedelta(minutes=10)  # between the password and the code
 class SignInView(auth_views.LoginView):
     redirect_authenticated_user = True
     form_class = LoginForm
-    extra_context = {"operator_exists": operator_exists}
+    extra_context = {"operator_exists": operator_exists, "provider": provider_name}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         return sign_in(self.request, form.get_user(), self.get_success_url())
