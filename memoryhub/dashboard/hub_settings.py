@@ -75,7 +75,7 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
         "Default: none."
     ),
     "MEMORYHUB_PROXY_CREATES_PEOPLE": _(
-        "`1` gives people whom the proxy names for the first time an account, without roles. Default: off."
+        "`1` gives people an account, without roles, when the proxy first names them. Default: off."
     ),
     "MEMORYHUB_OIDC_ISSUER": _(
         "The address of an OpenID Connect provider for signing in. Needs the package `authlib`. Default: none."
