@@ -16,7 +16,7 @@ from memoryhub.backups.folder import request_due_backup
 from memoryhub.integrity.file_check import check_file
 from memoryhub.jobs.downloads import remove_old_downloads
 from memoryhub.jobs.kinds import lanes
-from memoryhub.jobs.queue import WORKER, do_next_job, request_job, resume_jobs, waiting_jobs
+from memoryhub.jobs.queue import WORKER, correct_due_times, do_next_job, request_job, resume_jobs, waiting_jobs
 from memoryhub.models import Job
 from memoryhub.runs.executing import execute
 from sessions_app.services.audit import By
@@ -129,6 +129,7 @@ def log_damage() -> None:
 
 def do_housekeeping(now: datetime) -> None:
     """Queue recurring jobs and due backups, and delete this machine's old downloads."""
+    correct_due_times(now)
     for kind in RECURRING:
         request_job(kind, None, {}, by=By(WORKER, now))
     request_due_backup(now)

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, get_random_string, salted_hmac
 
@@ -17,6 +17,7 @@ from memoryhub.lib.networks import network_of
 from memoryhub.models import FailedAttempts
 
 PERIOD = timedelta(minutes=1)  # from the first attempt
+WRONG_CLOCK = timedelta(minutes=5)  # a later end of a period was set by a wrong clock
 MAX_PER_ADDRESS = 10
 MAX_PER_NAME = 100  # from many addresses
 MAX_PER_KNOWN_BROWSER = 10
@@ -52,8 +53,9 @@ def count_attempt(limits: Mapping[str, int], now: datetime) -> bool:
         FailedAttempts.objects.get_or_create(key=key, defaults={"expires_at": now + PERIOD})
     rows = FailedAttempts.objects.filter(key__in=by_hash)
     locked = list(rows.select_for_update().order_by("key"))
-    rows.filter(expires_at__lte=now).update(count=0, expires_at=now + PERIOD)
-    if any(row.expires_at > now and row.count >= by_hash[row.key] for row in locked):
+    is_over = Q(expires_at__lte=now) | Q(expires_at__gt=now + WRONG_CLOCK)
+    rows.filter(is_over).update(count=0, expires_at=now + PERIOD)
+    if any(now < row.expires_at <= now + WRONG_CLOCK and row.count >= by_hash[row.key] for row in locked):
         return False
     rows.update(count=F("count") + 1)
     return True

@@ -290,10 +290,10 @@ def is_due(now: datetime) -> bool:
     if hours <= 0:
         return False
     state = read_state()
-    if not state.watched_since:
+    if not state.watched_since or datetime.fromisoformat(state.watched_since) > now:  # from a wrong clock
         update_state(watched_since=_iso(now))
         return False
-    if any(now < until for until in _retry_times(state)):
+    if any(now < until <= now + RETRY for until in _retry_times(state)):
         return False
     return now - max([datetime.fromisoformat(state.watched_since), *_backup_times(now)]) >= timedelta(hours=hours)
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils.translation import gettext
 
 from memoryhub.jobs.downloads import remove_file
@@ -41,6 +41,7 @@ from sessions_app.services.runs import RunNotFitting, cancel_run, free_stuck_run
 logger = logging.getLogger(__name__)
 LIVE = (Job.Status.QUEUED, Job.Status.RUNNING)
 WORKER = Actor("run", "the worker")
+LONGEST_PAUSE = timedelta(days=2)  # of queued jobs and runs
 KEPT = timedelta(days=14)
 KEPT_UNLISTED = timedelta(days=1)  # of unlisted kinds
 ONCE = "once"  # the option of a job that a command runs itself; no worker resumes it
@@ -295,6 +296,16 @@ def resume_jobs(now: datetime) -> list[Job]:
     if lost:
         free_stuck_runs(now)
     return [job for job in lost if _resume(job, now)]
+
+
+def correct_due_times(now: datetime) -> None:
+    """Make jobs and runs due that were queued by a wrong clock, for later than any pause lasts."""
+    late = Q(not_before__gt=now + LONGEST_PAUSE)
+    queued_by_schedule = ((name, kind.every) for name, kind in kinds().items() if kind.every)
+    for name, every in queued_by_schedule:
+        late |= Q(kind=name, not_before__gt=now + every)
+    Job.objects.filter(late, status=Job.Status.QUEUED).update(not_before=now)
+    Run.objects.filter(status=Run.Status.QUEUED, not_before__gt=now + LONGEST_PAUSE).update(not_before=now)
 
 
 def is_interrupted(job: Job) -> bool:

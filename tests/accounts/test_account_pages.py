@@ -316,6 +316,13 @@ def test_attempts_are_limited_by_name_from_many_addresses(vera, client):
     assert client.post("/login/", RIGHT).status_code == 200
 
 
+def test_a_limit_reached_with_a_wrong_clock_ends_with_its_correction():
+    now, limits = timezone.now(), {"name vera": 2}
+    assert [count_attempt(limits, now + timedelta(days=400)) for _ in range(3)] == [True, True, False]
+
+    assert [count_attempt(limits, now) for _ in range(3)] == [True, True, False]
+
+
 def test_addresses_of_an_ipv6_network_are_counted_together(vera, client):
     for number in range(10):
         client.post("/login/", WRONG, REMOTE_ADDR=f"2001:db8::{number:x}")

@@ -174,6 +174,15 @@ def test_a_backup_dated_in_the_future_does_not_delay_the_schedule(settings):
     assert folder.is_due(NOW + timedelta(hours=24))
 
 
+def test_a_first_start_or_a_failure_with_a_wrong_clock_does_not_stop_the_schedule(settings):
+    settings.MEMORYHUB_BACKUP_HOURS = 24
+    wrong = (NOW + timedelta(days=400)).isoformat()
+    folder.update_state(watched_since=wrong, failed_at=wrong)
+
+    assert not folder.is_due(NOW)
+    assert folder.is_due(NOW + timedelta(hours=24))
+
+
 def test_the_schedule_makes_one_a_day_and_waits_an_hour_after_a_failure(monkeypatch, settings):
     fake_backups(monkeypatch)
     settings.MEMORYHUB_BACKUP_HOURS = 24

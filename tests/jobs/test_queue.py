@@ -22,7 +22,15 @@ from memoryhub.job_handlers import KINDS
 from memoryhub.jobs import progress
 from memoryhub.jobs.downloads import discard_downloads, find_file, remove_old_downloads
 from memoryhub.jobs.listing import job_item, live_count
-from memoryhub.jobs.queue import cancel_job, do_next_job, execute_job, request_job, resume_jobs
+from memoryhub.jobs.queue import (
+    cancel_job,
+    correct_due_times,
+    do_next_job,
+    execute_job,
+    request_job,
+    resume_jobs,
+    waiting_jobs,
+)
 from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
 from memoryhub.models import Job, Process
@@ -218,6 +226,21 @@ def test_a_recurring_job_is_queued_again(monkeypatch):
     job.refresh_from_db()
     assert (job.status, job.not_before > timezone.now()) == ("queued", True)
     assert not AuditRecord.objects.exists()
+
+
+def test_what_a_wrong_clock_queued_is_due_after_its_correction(workspace):
+    now, wrong = timezone.now(), timezone.now() + timedelta(days=400)
+    sweep, export, waiting = ask("sweep"), ask("export", workspace), ask("rebuild", workspace)
+    Job.objects.filter(pk=sweep.pk).update(not_before=now + timedelta(hours=2))
+    Job.objects.filter(pk=export.pk).update(not_before=wrong)
+    Job.objects.filter(pk=waiting.pk).update(not_before=now + timedelta(hours=1))
+    run = Run.objects.create(workspace=workspace, kind=Run.Kind.EMBEDDING, not_before=wrong, created_at=wrong)
+
+    correct_due_times(now)
+
+    assert set(waiting_jobs(now)) == {sweep, export}
+    run.refresh_from_db()
+    assert run.not_before == now
 
 
 def test_a_job_that_lost_three_workers_fails(workspace, home):
