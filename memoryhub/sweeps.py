@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 
 from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratchpads
 from memoryhub.accounts.attempt_limits import delete_expired_attempts
@@ -70,8 +70,6 @@ def _unsettled(kind: str) -> QuerySet[Run, Any]:
 
 
 def _sessions_over_limits() -> list[Session]:
-    over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
-    over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
-    over = Session.objects.filter(over_tokens | over_entries, archived_at=None, workspace__auto_compress=True)
+    over = Session.objects.over_limits().filter(workspace__auto_compress=True)
     over = over.exclude(pk__in=_unsettled(Run.Kind.COMPRESSION))
     return list(over.select_related("workspace").order_by("-updated_at", "-id")[:SWEPT_SESSIONS])

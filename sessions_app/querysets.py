@@ -40,6 +40,16 @@ class SessionQuerySet(models.QuerySet["Session"]):
             return self
         return self.filter(workspace__memberships__user_id=user.pk)
 
+    def over_limits(self) -> Self:
+        """Those of these sessions that are in use and over their workspace's limits of tokens or entries.
+
+        Each limit has an index: every page counts such sessions. ``+ 0`` lets SQLite use that of the sum.
+        """
+        used = self.filter(archived_at=None).annotate(in_context=F("active_tokens") + F("summary_tokens"))
+        over_tokens = used.filter(in_context__gt=F("workspace__max_tokens") + 0).values("pk")
+        over_entries = used.filter(active_entry_count__gt=F("workspace__max_entries")).values("pk")
+        return type(self)(self.model).filter(pk__in=over_tokens.union(over_entries))
+
 
 IN_CONVERSATION = Q(is_injected=False, is_rewound=False)
 # In the context: of the current epoch, from the pointer on, without a summary.

@@ -58,6 +58,7 @@ class KnowledgeEntry(models.Model):
             models.Index(fields=["workspace", "category", "-access_count", "-id"], name="knowledge_by_category"),
             models.Index(fields=["workspace", "identity"], name="knowledge_by_identity"),
             models.Index(fields=["workspace", "-updated_at"], name="knowledge_latest_change"),
+            models.Index(fields=["workspace", "withdrawn_at"], name="knowledge_in_use"),  # counted on every page
         ]
 
     def __str__(self) -> str:
@@ -96,7 +97,10 @@ class Observation(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "uid"], name="observation_uid_once")]
-        indexes = [models.Index(fields=["workspace", "category", "-id"], name="observation_by_category")]
+        indexes = [
+            models.Index(fields=["workspace", "category", "-id"], name="observation_by_category"),
+            models.Index(fields=["workspace", "withdrawn_at"], name="observation_in_use"),
+        ]
 
     def __str__(self) -> str:
         return self.content[:80]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from knowledge_app.models import Concern, HeldChange, HeldRow, MemoryDocument
@@ -97,11 +97,9 @@ def over_budget(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Sess
     Automatic compression is off, or skipped them for an hour. Leaves out sessions with an unfinished run, which is
     another item, and those where somebody undid, cancelled or dismissed one within a week.
     """
-    over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
-    over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
     is_stuck = Q(workspace__auto_compress=False) | Q(updated_at__lt=now - GROWN_BEFORE)
     waits = Q(status__in=UNSETTLED_STATUSES)
     decided = Q(status__in=("undone", "cancelled", "failed"), finished_at__gte=now - RECENT)
     runs = Run.objects.filter(waits | decided, session=OuterRef("pk"), kind=Run.Kind.COMPRESSION)
-    rows = Session.objects.filter(over_tokens | over_entries, is_stuck, workspace__in=workspaces.values("pk"))
-    return rows.filter(~Exists(runs), archived_at=None, is_visible_to_agent=True)
+    rows = Session.objects.filter(workspace__in=workspaces.values("pk")).over_limits()
+    return rows.filter(is_stuck, ~Exists(runs), is_visible_to_agent=True)

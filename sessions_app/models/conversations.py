@@ -77,6 +77,17 @@ class Session(models.Model):
             models.Index(fields=["workspace", "-total_tokens", "-id"], name="session_heaviest"),
             models.Index(fields=["workspace", "channel", "-updated_at", "-id"], name="session_by_channel"),
             models.Index(fields=["workspace", "archived_at"], name="session_in_use"),  # counted on every page
+            models.Index(  # this and the next find the sessions over their workspace's limits, for every page
+                "workspace",
+                F("active_tokens") + F("summary_tokens"),
+                condition=Q(archived_at=None),
+                name="session_by_context",
+            ),
+            models.Index(
+                fields=["workspace", "active_entry_count"],
+                condition=Q(archived_at=None),
+                name="session_by_active_entries",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -95,6 +95,7 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["workspace", "-id"], name="run_latest"),
+            models.Index(fields=["workspace", "status"], name="run_by_status"),  # counted on every page
             models.Index(fields=["session", "kind", "epoch", "from_position"], name="run_by_place"),
             models.Index(fields=["status", "not_before"], condition=Q(status__in=LIVE_STATUSES), name="run_live"),
         ]
