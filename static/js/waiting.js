@@ -28,22 +28,25 @@
   };
   addEventListener("pageshow", release);
 
-  /* Without a network the browser would leave the page for one of its own, unless the hub is on this machine. */
-  const ifReachable = async (go) => {
-    wait();
+  /* Where the hub can't be reached, the browser would leave the page for one of its own, with what was typed. So the hub is
+     asked before a form is sent, and before a link is followed without a network, unless the hub is on this machine. */
+  const ifReachable = async (go, form, submitter) => {
+    wait(form, submitter);
     try {
-      await fetch(sentences.health, { method: "HEAD", cache: "no-store" });
+      const { status } = await fetch(sentences.health, { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(LONGEST) });
+      if (status === 502 || status === 504) throw new Error("a proxy without its hub");
+      release();
       asked = true;
       go();
     } catch {
       release();
-      say(sentences.unreachable, "problem", () => ifReachable(go));
+      say(sentences.unreachable, "problem", () => ifReachable(go, form, submitter));
     } finally { asked = false; }
   };
-  const isHeld = (event, go) => {
-    if (navigator.onLine || asked) return false;
+  const isHeld = (event, go, form, submitter) => {
+    if (asked || (navigator.onLine && form?.getAttribute("method")?.toLowerCase() !== "post")) return false;
     event.preventDefault();
-    ifReachable(go);
+    ifReachable(go, form, submitter);
     return true;
   };
 
@@ -55,7 +58,7 @@
   }, true);
   addEventListener("submit", (event) => {
     const { target: form, submitter } = event;
-    if (event.defaultPrevented || form.getAttribute("method") === "dialog" || isHeld(event, () => form.requestSubmit(submitter))) return;
+    if (event.defaultPrevented || form.getAttribute("method") === "dialog" || isHeld(event, () => form.requestSubmit(submitter), form, submitter)) return;
     if (!submitter?.hasAttribute("data-file")) wait(form, submitter); /* a file leaves the page as it is */
   });
   addEventListener("click", (event) => {

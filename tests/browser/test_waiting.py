@@ -83,6 +83,26 @@ def test_a_lost_connection_offers_to_retry(lossy: Page, workspace: Workspace):
     assert KnowledgeEntry.objects.filter(content="Terns travel far").count() == 1
 
 
+@pytest.mark.parametrize("is_behind_proxy", [False, True], ids=["hub down", "proxy without its hub"])
+def test_a_form_keeps_what_was_typed_while_the_hub_is_down(lossy: Page, workspace: Workspace, is_behind_proxy: bool):
+    lossy.goto("/w/atlas/settings/")
+    lossy.locator("#id_name").fill("Atlas of the north")
+    lossy.route(
+        "**/*", lambda route: route.fulfill(status=502) if is_behind_proxy else route.abort("connectionrefused")
+    )
+
+    lossy.locator("main form.form button.primary, main form button.primary").first.click()
+
+    expect(lossy.locator("#messages")).to_contain_text(UNREACHABLE)
+    expect(lossy.locator("#id_name")).to_have_value("Atlas of the north")
+    assert lossy.locator("[data-sent], [aria-busy]").count() == 0
+    lossy.unroute("**/*")
+    lossy.get_by_role("button", name="Retry").click()
+    expect(lossy.locator("#messages [data-level=success]")).to_be_visible()
+    workspace.refresh_from_db()
+    assert workspace.name == "Atlas of the north"
+
+
 def test_unsaved_words_come_back_and_control_enter_saves_them(page: Page, workspace: Workspace):
     document = open_document(workspace, "MEMORY.md")
     revise_document(document, "- tea at four\n", base=None, reason="r", by=By(PERSON, NOW))
