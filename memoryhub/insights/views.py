@@ -6,10 +6,13 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from memoryhub.insights.charts import CHARTS, OF_SESSION, Insights
 from memoryhub.lib.charts import Proportion, proportion
+from memoryhub.lib.date_ranges import month_of
 from memoryhub.lib.downloads import download
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
@@ -78,6 +81,10 @@ def _figures(insights: Insights, figures: TokenFigures, keys: tuple[str, ...]) -
         "empty": [card for card in cards if not card.chart.columns and card.key not in HIDDEN],
         "share": _share(figures),
         "between": insights.between,
+        "months": [
+            (gettext("This month"), *month_of(timezone.localdate())),
+            (gettext("Last month"), *month_of(timezone.localdate(), back=1)),
+        ],
     }
 
 

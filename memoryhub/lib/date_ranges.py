@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 
 from django.utils import timezone
 from django.utils.dateparse import parse_date
@@ -22,6 +22,13 @@ def parse_day(text: str) -> str:
     if text and day is None:
         raise Invalid(_("Enter a valid date."), code="unreadable_day")
     return day.isoformat() if day else ""
+
+
+def month_of(day: date, *, back: int = 0) -> tuple[date, date]:
+    """Return the first and the last day of a month: that of ``day``, or ``back`` months earlier."""
+    year, month = divmod(day.year * 12 + day.month - 1 - back, 12)
+    first, following = date(year, month + 1, 1), date(year + (month == 11), (month + 1) % 12 + 1, 1)
+    return first, following - timedelta(days=1)
 
 
 def start_of_day(day: date) -> datetime:

@@ -11,9 +11,11 @@ from urllib.parse import urlencode
 
 from django.db.models import DateTimeField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from knowledge_app.models import Fact, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.rows.importing import REASON as IMPORT_REASON
+from memoryhub.lib.date_ranges import end_of_day, month_of, start_of_day
 from memoryhub.lib.search.query import parse
 from memoryhub.origins.certainty import has_certainty
 from memoryhub.origins.explanation import BY_PERSON
@@ -40,6 +42,7 @@ TIMES: dict[str, Any] = {
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 VERIFIED = ("memory", "knowledge", "observation")  # kinds with last_verified_at and review_by
 AGES = {"1": 1, "7": 7, "30": 30, "90": 90}  # days
+MONTHS = {"month": 0, "last-month": 1}  # months back
 AUTHORS = {"import": "sync", "agent": "agent", "run": "run"}  # values of author_kind
 
 
@@ -47,8 +50,8 @@ AUTHORS = {"import": "sync", "agent": "agent", "run": "run"}  # values of author
 class MemoryFilters:
     """Filters of the memory list. Empty values filter nothing.
 
-    ``age``: at most so many days, or "older" than 90. ``author``: person, agent, import or run. ``review``: held, or
-    past the date of its review. ``all_kinds``: offer kinds of which the agent has none.
+    ``age``: at most so many days, "older" than 90, "month" or "last-month". ``author``: person, agent, import or run.
+    ``review``: held, or past the date of its review. ``all_kinds``: offer kinds of which the agent has none.
     """
 
     q: str = ""
@@ -114,10 +117,8 @@ class Matches:
         rows: QuerySet[Any] = found.annotate(at=TIMES[kind])
         if filters.category:
             rows = rows.filter(_in_category(kind, filters.category))
-        if filters.age == "older":
-            rows = rows.filter(at__lt=self.now - timedelta(days=90))
-        elif filters.age:
-            rows = rows.filter(at__gte=self.now - timedelta(days=AGES[filters.age]))
+        if filters.age:
+            rows = rows.filter(_of_age(filters.age, self.now))
         if filters.author:
             rows = rows.filter(_by_author(kind, filters.author, self.workspace))
         if filters.certainty:
@@ -128,6 +129,15 @@ class Matches:
             rows = rows.filter(_needs_review(kind, self.now.date()))
         rows = rows.annotate(sorted_by=_sort_value(kind, filters.sort))
         return rows
+
+
+def _of_age(age: str, now: datetime) -> Q:
+    if age == "older":
+        return Q(at__lt=now - timedelta(days=90))
+    if age in MONTHS:
+        first, last = month_of(timezone.localdate(now), back=MONTHS[age])
+        return Q(at__range=(start_of_day(first), end_of_day(last)))
+    return Q(at__gte=now - timedelta(days=AGES[age]))
 
 
 def parse_filters(cleaned: Mapping[str, Any]) -> MemoryFilters:

@@ -19,6 +19,8 @@ class MemoryFilterForm(forms.Form):
         ("1", _("Last 24 hours")),
         ("7", _("Last 7 days")),
         ("30", _("Last 30 days")),
+        ("month", _("This month")),
+        ("last-month", _("Last month")),
         ("90", _("Last 90 days")),
         ("older", _("Older than 90 days")),
     ]

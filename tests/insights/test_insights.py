@@ -235,3 +235,13 @@ def test_far_dates_have_charts(workspace, viewer_client):
 
     assert viewer_client.get(url("sessions:statistics")).status_code == 200
     assert Insights(workspace).card("model").chart.columns[0].last.year == 9999
+
+
+def test_a_month_is_one_click(workspace, viewer_client, time_machine):
+    time_machine.move_to(datetime(2026, 3, 31, 12, tzinfo=UTC))
+    talk(open_at(workspace), 2)
+
+    html = viewer_client.get("/w/atlas/statistics/").content.decode()
+
+    assert '?from=2026-03-01&amp;to=2026-03-31"' in html
+    assert '?from=2026-02-01&amp;to=2026-02-28"' in html

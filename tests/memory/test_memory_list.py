@@ -104,6 +104,8 @@ def test_the_order_can_be_reversed(known, viewer_client):
         ({"review": "1"}, []),
         ({"age": "older"}, []),
         ({"age": "1"}, []),
+        ({"age": "month"}, []),
+        ({"age": "last-month"}, ORDER),
     ],
 )
 def test_filters(query, expected, known, viewer_client, time_machine):
