@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
+import requests
 from authlib.common.security import generate_token
 from authlib.oauth2 import AuthorizationServer, OAuth2Request
 from authlib.oauth2.rfc6749 import grants
@@ -17,12 +19,15 @@ from authlib.oauth2.rfc6749.requests import BasicOAuth2Payload
 from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oidc.core.grants import OpenIDCode
 from joserfc import jws, jwt
-from joserfc.jwk import RSAKey
+from joserfc.jwk import OctKey, RSAKey
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from memoryhub.accounts import oidc
+
 CLIENT, SECRET = "hub", "s3cret-of-the-hub"
-CALLBACK = "http://testserver/login/oidc/callback/"
+CALLBACK = "/login/oidc/callback/"
+VERA = {"sub": "v-1", "email": "Vera@example.org", "email_verified": True, "preferred_username": "vera.v"}
 
 
 @cache
@@ -40,7 +45,7 @@ class Client(SimpleNamespace):
         return scope
 
     def check_redirect_uri(self, uri: str) -> bool:
-        return uri == CALLBACK
+        return uri == self.callback
 
     def check_client_secret(self, secret: str) -> bool:
         return secret == SECRET
@@ -128,6 +133,7 @@ class Provider(AuthorizationServer):
     def __init__(self, http: HTTPServer) -> None:
         super().__init__()
         self.issuer = http.url_for("").rstrip("/")
+        self.callback = f"http://testserver{CALLBACK}"
         self.codes: dict[str, Code] = {}
         self.user: dict[str, Any] = {}
         self.asked: list[dict[str, str]] = []
@@ -136,18 +142,20 @@ class Provider(AuthorizationServer):
         self.register_token_generator("default", self._new_token)
         self.register_grant(CodeGrant, [CodeChallenge(required=True), Token(self)])
         http.expect_request("/.well-known/openid-configuration").respond_with_handler(self._describe)
+        http.expect_request("/authorize").respond_with_handler(self._authorize)
         http.expect_request("/keys").respond_with_handler(self._keys)
         http.expect_request("/token", method="POST").respond_with_handler(self.create_token_response)
         http.expect_request("/userinfo").respond_with_handler(lambda _request: self._json(self.user))
 
     def authorize(self, address: str) -> str:
         """Sign in the user at the address to which the hub sent them; return the address that leads back."""
-        asked = urlsplit(address)
-        self.asked.append(dict(parse_qsl(asked.query)))
-        request = AskedRequest(Request.from_values(path=asked.path, query_string=asked.query, base_url=self.issuer))
-        grant = self.get_authorization_grant(request)
-        response = self.create_authorization_response(request, self.user, grant)
-        return str(response.headers["Location"])
+        return requests.get(address, allow_redirects=False, timeout=10).headers["Location"]
+
+    def _authorize(self, request: Request) -> Response:
+        self.asked.append(request.args.to_dict())
+        asked = AskedRequest(request)
+        response: Response = self.create_authorization_response(asked, self.user, self.get_authorization_grant(asked))
+        return response
 
     def _describe(self, _request: Request) -> Response:
         where = {name: f"{self.issuer}/{path}" for name, path in ENDPOINTS.items()}
@@ -164,7 +172,7 @@ class Provider(AuthorizationServer):
         return {"token_type": "Bearer", "access_token": generate_token(20), "expires_in": 300, "scope": scope}
 
     def query_client(self, client_id: str) -> Client | None:
-        return Client() if client_id == CLIENT else None
+        return Client(callback=self.callback) if client_id == CLIENT else None
 
     def save_token(self, token: dict[str, Any], request: AskedRequest) -> None:
         """The token is used at once."""
@@ -205,3 +213,57 @@ def changed(**claims: Any) -> Callable[[str], str]:
         return signed({name: value for name, value in all_claims.items() if value is not None})
 
     return cheat
+
+
+def none_signed(token: str) -> str:
+    header, claims = (
+        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
+        for part in ({"alg": "none"}, claims_of(token))
+    )
+    return f"{header}.{claims}."
+
+
+def signed_with_secret(token: str) -> str:
+    return signed(claims_of(token), OctKey.import_key(SECRET * 2), alg="HS256")
+
+
+def signed_with_public_key(token: str) -> str:
+    public = new_key("first").as_pem(private=False)
+    return signed(claims_of(token), OctKey.import_key(base64.b64encode(public).decode()), alg="HS256")
+
+
+CHEATS = {
+    "nonce": changed(nonce="x" * 20),
+    "no nonce": changed(nonce=None),
+    "issuer": changed(iss="https://other.example"),
+    "no issuer": changed(iss=None),
+    "audience": changed(aud="another-client"),
+    "audience, for us": changed(aud="another-client", azp=CLIENT),
+    "audiences": changed(aud=[CLIENT, "another-client"], azp="another-client"),
+    "no audience": changed(aud=None),
+    "expired": changed(exp=int(time.time()) - 120),
+    "no end": changed(exp=None),
+    "from the future": changed(iat=int(time.time()) + 600),
+    "no subject": changed(sub=None),
+    "empty subject": changed(sub=""),
+    "another access token": changed(at_hash="AAAAAAAAAAAAAAAAAAAAAA"),
+    "no signature": none_signed,
+    "another key": lambda token: signed(claims_of(token), new_key("other"), kid="first"),
+    "unknown key": lambda token: signed(claims_of(token), new_key("other"), kid="other"),
+    "secret": signed_with_secret,
+    "public key": signed_with_public_key,
+    "broken": lambda token: token[:-8],
+    "empty": lambda _token: "",
+}
+
+
+@contextmanager
+def provider_of_hub(http: HTTPServer, settings: Any) -> Iterator[Provider]:
+    """Let Vera sign in to the hub with a provider."""
+    made = Provider(http)
+    made.user = dict(VERA)
+    settings.MEMORYHUB_OIDC_ISSUER = made.issuer
+    settings.MEMORYHUB_OIDC_CLIENT_ID, settings.MEMORYHUB_OIDC_CLIENT_SECRET = CLIENT, SECRET
+    oidc._client_of.cache_clear()
+    yield made
+    oidc._client_of.cache_clear()

@@ -5,6 +5,7 @@ The provider's name for a person is the pair of issuer and subject. An e-mail ad
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +24,7 @@ from memoryhub.lib.errors import Conflict, MemoryHubError
 from sessions_app.services.audit import Actor, By, record
 
 ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"})
-SECONDS = 10  # for each answer of the provider
+SECONDS = 5  # for each answer of the provider
 LEEWAY_SECONDS = 60  # for clocks that differ
 MAX_SUBJECT, MAX_EMAIL = 255, 150
 DESCRIPTION_SECONDS = 3600  # after which the provider's description and keys are read again
@@ -104,7 +105,8 @@ def _expected_errors() -> tuple[type[Exception], ...]:
 
 def _failed(error: Exception) -> SignInFailed:
     """Return an error that says what failed, without anything secret."""
-    reason = getattr(error, "error", "") or type(error).__name__
+    given = str(getattr(error, "error", "") or "")
+    reason = given if re.fullmatch("[a-z_]{1,40}", given) else type(error).__name__  # the address can say anything
     return SignInFailed(gettext("Signing in failed (%(reason)s). Try again.") % {"reason": reason})
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import time
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
-from joserfc.jwk import OctKey
-from pytest_httpserver import HTTPServer
 
 from memoryhub.account_models import Identity
 from memoryhub.accounts import oidc
@@ -23,21 +19,9 @@ from sessions_app.services.audit import Actor, By
 from tests.accounts.test_people_pages import PASSWORD
 from tests.accounts.test_second_factor import app_code
 from tests.hub import PERSON
-from tests.oidc_provider import CLIENT, SECRET, Provider, changed, claims_of, new_key, signed
+from tests.oidc_provider import CHEATS, SECRET, VERA, Provider
 
 pytestmark = pytest.mark.django_db
-VERA = {"sub": "v-1", "email": "Vera@example.org", "email_verified": True, "preferred_username": "vera.v"}
-
-
-@pytest.fixture
-def provider(httpserver: HTTPServer, settings):
-    made = Provider(httpserver)
-    made.user = dict(VERA)
-    settings.MEMORYHUB_OIDC_ISSUER = made.issuer
-    settings.MEMORYHUB_OIDC_CLIENT_ID, settings.MEMORYHUB_OIDC_CLIENT_SECRET = CLIENT, SECRET
-    oidc._client_of.cache_clear()
-    yield made
-    oidc._client_of.cache_clear()
 
 
 @pytest.fixture
@@ -113,48 +97,6 @@ def test_the_session_key_changes(provider, vera):
 # False answers
 
 
-def none_signed(token: str) -> str:
-    header, claims = (
-        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
-        for part in ({"alg": "none"}, claims_of(token))
-    )
-    return f"{header}.{claims}."
-
-
-def signed_with_secret(token: str) -> str:
-    return signed(claims_of(token), OctKey.import_key(SECRET * 2), alg="HS256")
-
-
-def signed_with_public_key(token: str) -> str:
-    public = new_key("first").as_pem(private=False)
-    return signed(claims_of(token), OctKey.import_key(base64.b64encode(public).decode()), alg="HS256")
-
-
-CHEATS = {
-    "nonce": changed(nonce="x" * 20),
-    "no nonce": changed(nonce=None),
-    "issuer": changed(iss="https://other.example"),
-    "no issuer": changed(iss=None),
-    "audience": changed(aud="another-client"),
-    "audience, for us": changed(aud="another-client", azp=CLIENT),
-    "audiences": changed(aud=[CLIENT, "another-client"], azp="another-client"),
-    "no audience": changed(aud=None),
-    "expired": changed(exp=int(time.time()) - 120),
-    "no end": changed(exp=None),
-    "from the future": changed(iat=int(time.time()) + 600),
-    "no subject": changed(sub=None),
-    "empty subject": changed(sub=""),
-    "another access token": changed(at_hash="AAAAAAAAAAAAAAAAAAAAAA"),
-    "no signature": none_signed,
-    "another key": lambda token: signed(claims_of(token), new_key("other"), kid="first"),
-    "unknown key": lambda token: signed(claims_of(token), new_key("other"), kid="other"),
-    "secret": signed_with_secret,
-    "public key": signed_with_public_key,
-    "broken": lambda token: token[:-8],
-    "empty": lambda _token: "",
-}
-
-
 @pytest.mark.parametrize("lists_all", [False, True])
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_false_token_signs_nobody_in(name, lists_all, provider, vera):
@@ -215,6 +157,28 @@ def test_a_provider_that_is_down_is_reported(provider, httpserver):
     httpserver.clear()
 
     assert "Signing in failed" in Client().get("/login/oidc/").content.decode()
+
+
+def test_a_made_up_reason_is_not_shown(provider):
+    page = Client().get("/login/oidc/callback/?state=x&error=Call+0900+123").content.decode()
+
+    assert "Signing in failed (OAuthError)" in page
+    assert "0900" not in page
+
+
+def test_an_unfinished_sign_in_ends_within_an_hour_and_a_finished_one_lasts(provider, vera, settings):
+    connected(vera, provider)
+    client, waits = Client(), Client()
+    waits.get("/login/oidc/")
+    arrive(provider, client)
+
+    assert waits.session.get_expiry_age() <= 3600
+    assert client.session.get_expiry_age() == settings.SESSION_COOKIE_AGE
+    waits.post("/login/", {"username": "vera", "password": PASSWORD})
+    assert waits.session.get_expiry_age() == settings.SESSION_COOKIE_AGE
+    turn_on(vera, new_secret(), 0, keep=None, by=By(PERSON, timezone.now()))
+    arrive(provider, waits)
+    assert waits.session.get_expiry_age() <= 600
 
 
 def test_the_client_secret_appears_nowhere(provider, vera, caplog):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
-from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -18,7 +16,7 @@ from memoryhub.accounts.forms import JoinForm, NamedJoinForm, NewPasswordForm
 from memoryhub.accounts.oidc import Proved, connect, provider_name
 from memoryhub.accounts.proxy import person_named_by_proxy
 from memoryhub.accounts.views.oidc import PROVED, proved_identity
-from memoryhub.accounts.views.second_factor import sign_in
+from memoryhub.accounts.views.second_factor import sign_in, start_session
 from sessions_app.services.audit import Actor, By
 
 GONE = 410
@@ -57,7 +55,7 @@ def _join_as_new(request: HttpRequest, token: str, shown: flow.OpenInvitation) -
         else:
             request.session.pop(PROVED, None)
             if not named:  # otherwise the next request is signed in
-                login(request, user, backend=settings.PASSWORD_BACKEND)
+                start_session(request, user)
             return _to_first_page(shown)
     context = {"form": form, "shown": shown, "proved": proved, "provider": "" if named or proved else provider_name()}
     return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)

@@ -26,6 +26,7 @@ from memoryhub.permissions import by_person
 
 PROVED = "proved"  # key in the session: a provider's identity that has no account yet
 MAX_WAIT = timedelta(minutes=10)  # to join or connect it
+UNFINISHED = timedelta(hours=1)  # after which a sign-in that wasn't finished leaves nothing behind
 
 
 @login_not_required
@@ -38,7 +39,10 @@ def start(request: HttpRequest) -> HttpResponse:
     is_safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     callback = hub_address(request, settings.MEMORYHUB_URL) + reverse("oidc-callback")
     try:
-        return redirect(flow.begin(request, callback, wanted if is_safe else resolve_url("home")))
+        address = flow.begin(request, callback, wanted if is_safe else resolve_url("home"))
+        if not request.user.is_authenticated:
+            request.session.set_expiry(UNFINISHED)
+        return redirect(address)
     except flow.SignInFailed as error:
         return _shown(request, error)
 

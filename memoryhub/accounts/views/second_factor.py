@@ -42,11 +42,12 @@ class SignInView(auth_views.LoginView):
 
 
 def sign_in(request: HttpRequest, user: User, next_url: str) -> HttpResponse:
-    """Sign in somebody whose password is correct, or ask for their second factor first."""
+    """Sign in somebody who has proved who they are, or ask for their second factor first."""
     if not flow.has_second_factor(user):
-        login(request, user, backend=settings.PASSWORD_BACKEND)
+        start_session(request, user)
         return redirect(next_url)
     request.session.flush()
+    request.session.set_expiry(MAX_WAIT)
     request.session[WAITS] = {
         "user": user.pk,
         "hash": user.get_session_auth_hash(),
@@ -54,6 +55,12 @@ def sign_in(request: HttpRequest, user: User, next_url: str) -> HttpResponse:
         "next": next_url,
     }
     return redirect("login-code")
+
+
+def start_session(request: HttpRequest, user: User) -> None:
+    """Sign in with a new session key; the session lasts as long as MEMORYHUB_SIGN_IN_DAYS says."""
+    request.session.set_expiry(None)  # of an unfinished sign-in
+    login(request, user, backend=settings.PASSWORD_BACKEND)
 
 
 @login_not_required
@@ -65,7 +72,7 @@ def code(request: HttpRequest) -> HttpResponse:
     form = CodeForm(user, request.POST or None)
     if form.is_bound and form.is_valid():
         next_url = request.session.pop(WAITS)["next"]
-        login(request, user, backend=settings.PASSWORD_BACKEND)
+        start_session(request, user)
         return redirect(next_url)
     return render(request, "registration/code.html", {"form": form}, status=422 if form.errors else 200)
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,6 +10,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from memoryhub.accounts.login_forms import OperatorForm
 from memoryhub.accounts.setup import create_first_operator, is_valid, operator_exists
+from memoryhub.accounts.views.second_factor import start_session
 
 
 @login_not_required
@@ -31,6 +30,6 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
             password=form.cleaned_data["password1"],
             now=now,
         )
-        login(request, user, backend=settings.PASSWORD_BACKEND)
+        start_session(request, user)
         return redirect("home")
     return render(request, "accounts/setup.html", {"form": form}, status=422 if form.errors else 200)
