@@ -17,7 +17,7 @@ from memoryhub.lib.networks import network_of
 from memoryhub.models import FailedAttempts
 
 PERIOD = timedelta(minutes=1)  # from the first attempt
-WRONG_CLOCK = timedelta(minutes=5)  # a later end of a period was set by a wrong clock
+WRONG_CLOCK = timedelta(minutes=5)  # a period that ends later than this after its length was set by a wrong clock
 MAX_PER_ADDRESS = 10
 MAX_PER_NAME = 100  # from many addresses
 MAX_PER_KNOWN_BROWSER = 10
@@ -43,19 +43,20 @@ def sign_in_limits(request: HttpRequest | None, username: str) -> dict[str, int]
 
 @db_retry.retried
 @transaction.atomic
-def count_attempt(limits: Mapping[str, int], now: datetime) -> bool:
+def count_attempt(limits: Mapping[str, int], now: datetime, period: timedelta = PERIOD) -> bool:
     """Count an attempt as failed under each key; return False, and count nothing, if a limit is reached.
 
+    A key always has the same ``period``, which begins with its first attempt.
     This comes before the password is checked, so that concurrent attempts are limited, too.
     """
     by_hash = {_hash(key): limit for key, limit in limits.items()}
     for key in sorted(by_hash):
-        FailedAttempts.objects.get_or_create(key=key, defaults={"expires_at": now + PERIOD})
+        FailedAttempts.objects.get_or_create(key=key, defaults={"expires_at": now + period})
     rows = FailedAttempts.objects.filter(key__in=by_hash)
     locked = list(rows.select_for_update().order_by("key"))
-    is_over = Q(expires_at__lte=now) | Q(expires_at__gt=now + WRONG_CLOCK)
-    rows.filter(is_over).update(count=0, expires_at=now + PERIOD)
-    if any(now < row.expires_at <= now + WRONG_CLOCK and row.count >= by_hash[row.key] for row in locked):
+    latest = now + period + WRONG_CLOCK
+    rows.filter(Q(expires_at__lte=now) | Q(expires_at__gt=latest)).update(count=0, expires_at=now + period)
+    if any(now < row.expires_at <= latest and row.count >= by_hash[row.key] for row in locked):
         return False
     rows.update(count=F("count") + 1)
     return True

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -11,7 +12,8 @@ from memoryhub.accounts.attempt_limits import MAX_PER_ACCOUNT, count_attempt, un
 from memoryhub.accounts.second_factor import matching_step, use_code
 from sessions_app.services.audit import Actor, By
 
-MAX_CODES = 5  # wrong codes of an account in a minute
+MAX_CODES, MAX_HOURLY_CODES = 5, 20  # wrong codes of an account in a minute, and in an hour
+HOUR = timedelta(hours=1)
 _CODE = {"autocomplete": "one-time-code", "spellcheck": "false", "autocapitalize": "off"}
 
 
@@ -31,11 +33,13 @@ class CodeForm(forms.Form):
 
     def clean_code(self) -> str:
         code, now = self.cleaned_data["code"], timezone.now()
-        limits = {f"code {self.user.pk}": MAX_CODES}
+        limits, hourly = {f"code {self.user.pk}": MAX_CODES}, {f"hourly code {self.user.pk}": MAX_HOURLY_CODES}
         _count(limits)
+        if not count_attempt(hourly, now, HOUR):
+            raise forms.ValidationError(_("Too many failed attempts. Try again in an hour."), code="slowed")
         if not use_code(self.user, code, by=By(Actor("person", self.user.username), now)):
             raise forms.ValidationError(_("This code is wrong, was used or has expired."), code="wrong")
-        uncount_attempt(limits)
+        uncount_attempt(limits | hourly)
         return ""
 
 

@@ -206,6 +206,18 @@ def test_guessing_codes_is_rate_limited(vera, secret, clock):
     assert client.post("/login/code/", {"code": app_code(secret)}).status_code == 302
 
 
+def test_guessing_slowly_is_limited_too(vera, secret, clock):
+    answers = []
+    for n in range(21):
+        answers.append(with_password().post("/login/code/", {"code": f"{n:06}"}).content.decode())
+        clock.shift(61)
+
+    assert ["in an hour" in text for text in answers] == [False] * 20 + [True]
+    assert with_password().post("/login/code/", {"code": app_code(secret)}).status_code == 422
+    clock.shift(3600)
+    assert with_password().post("/login/code/", {"code": app_code(secret)}).status_code == 302
+
+
 def test_the_second_step_ends(vera, secret, clock):
     late, deactivated, changed = with_password(), with_password(), with_password()
     clock.shift(601)
