@@ -2,6 +2,9 @@
 
 Each action is an edit of the concerns. Its ``options["along"]`` lists what else changed, for undo: runs on other
 tables, removed facts, and earlier dates of facts.
+
+``seen``: the ``texts_hash`` of what the person has seen, "" if unknown. Every action raises Conflict if it isn't that
+of the texts stored now.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from knowledge_app.services.rows.knowledge import clean_content, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.hygiene.clusters import concerns_of_cluster
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
+from memoryhub.hygiene.seen import check_texts
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, LimitExceeded, NotFound, Refused
 from sessions_app.models import Run, Workspace
@@ -39,15 +43,15 @@ REASON = "hygiene"
 
 @db_retry.retried
 @transaction.atomic
-def dismiss(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
+def dismiss(workspace: Workspace, pks: Collection[int], *, seen: str = "", by: By) -> Run:
     """Dismiss open concerns; scans don't raise them again. Raises Invalid, LimitExceeded."""
-    concerns = _chosen(workspace, pks, limit=MAX_MARKED)
+    concerns = _chosen(workspace, pks, limit=MAX_MARKED, seen=seen)
     return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, by)
 
 
-def dismiss_cluster(workspace: Workspace, concern: Concern, *, by: By) -> Run:
+def dismiss_cluster(workspace: Workspace, concern: Concern, *, seen: str = "", by: By) -> Run:
     """Dismiss all concerns of a cluster of duplicates. Raises Invalid, LimitExceeded."""
-    return dismiss(workspace, [one.pk for one in concerns_of_cluster(concern)] or [concern.pk], by=by)
+    return dismiss(workspace, [one.pk for one in concerns_of_cluster(concern)] or [concern.pk], seen=seen, by=by)
 
 
 @db_retry.retried
@@ -60,12 +64,12 @@ def reopen(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
 
 @db_retry.retried
 @transaction.atomic
-def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
+def withdraw(workspace: Workspace, pks: Collection[int], *, seen: str = "", by: By) -> Run:
     """Withdraw the rows of concerns and settle every concern about those rows.
 
     Raises Invalid, LimitExceeded, and Refused if all rows are messages.
     """
-    concerns = [concern for concern in _chosen(workspace, pks) if concern.kind not in PAIRS]
+    concerns = [concern for concern in _chosen(workspace, pks, seen=seen) if concern.kind not in PAIRS]
     places = {(concern.table, concern.object_id) for concern in concerns}
     places = {place for place in places if place[0] != ENTRIES}
     if concerns and not places:
@@ -79,12 +83,12 @@ def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
 
 @db_retry.retried
 @transaction.atomic
-def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> Run:
+def keep(workspace: Workspace, pks: Collection[int], *, other: bool, seen: str = "", by: By) -> Run:
     """Keep one row of each pair (the first, or ``other``) and withdraw the other, merging it where possible.
 
     Raises Invalid, LimitExceeded.
     """
-    concerns = [concern for concern in _chosen(workspace, pks) if concern.kind in PAIRS]
+    concerns = [concern for concern in _chosen(workspace, pks, seen=seen) if concern.kind in PAIRS]
     pairs: dict[Place, tuple[Place, bool]] = {}
     for concern in concerns:
         sides = [(concern.table, concern.object_id), (concern.other_table, concern.other_id or 0)]
@@ -106,12 +110,12 @@ def keep_in_cluster(workspace: Workspace, pks: Collection[int], *, stays: Place,
 
 @db_retry.retried
 @transaction.atomic
-def keep_one(workspace: Workspace, concern: Concern, *, stays: Place, text: str, by: By) -> Run:
+def keep_one(workspace: Workspace, concern: Concern, *, stays: Place, text: str, seen: str = "", by: By) -> Run:
     """Keep one row of a cluster of duplicates with this text ("" for its own) and withdraw the others.
 
     Raises Invalid, LimitExceeded, KnowledgeExists, NotFound.
     """
-    concerns = _chosen(workspace, [one.pk for one in concerns_of_cluster(concern)] or [concern.pk])
+    concerns = _chosen(workspace, [one.pk for one in concerns_of_cluster(concern)] or [concern.pk], seen=seen)
     places = {(one.table, one.object_id) for one in concerns}
     places |= {(one.other_table, one.other_id) for one in concerns if one.other_id is not None}
     if stays not in places:
@@ -162,9 +166,9 @@ def _withdraw_pairs(workspace: Workspace, pairs: dict[Place, tuple[Place, bool]]
 
 @db_retry.retried
 @transaction.atomic
-def verify(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
+def verify(workspace: Workspace, pks: Collection[int], *, seen: str = "", by: By) -> Run:
     """Mark the rows of stale concerns as verified. Raises Invalid, LimitExceeded."""
-    return _refresh(workspace, pks, "verify", {}, "marked as verified", by)
+    return _refresh(workspace, _chosen(workspace, pks, seen=seen), "verify", {}, "marked as verified", by)
 
 
 @db_retry.retried
@@ -177,13 +181,13 @@ def review(workspace: Workspace, pks: Collection[int], *, day: date | None, by: 
     if day is None or day <= timezone.localdate(by.at):
         raise Invalid(gettext("Enter a date in the future."), code="wrong_day")
     words = f"to be reviewed by {day.day} {day:%b} {day.year}"
-    return _refresh(workspace, pks, "review", {"review_by": day.isoformat()}, words, by)
+    return _refresh(workspace, _chosen(workspace, pks), "review", {"review_by": day.isoformat()}, words, by)
 
 
 def _refresh(
-    workspace: Workspace, pks: Collection[int], action: str, values: dict[str, str], words: str, by: By
+    workspace: Workspace, chosen: Sequence[Concern], action: str, values: dict[str, str], words: str, by: By
 ) -> Run:
-    stale = [concern for concern in _chosen(workspace, pks) if concern.kind == Kind.STALE]
+    stale = [concern for concern in chosen if concern.kind == Kind.STALE]
     places = {(concern.table, concern.object_id) for concern in stale}
     if not places:
         raise Invalid(gettext("Choose at least one stale row."), code="nothing_chosen")
@@ -258,7 +262,7 @@ def _about(workspace: Workspace, places: Iterable[Place]) -> list[Concern]:
 
 
 def _chosen(
-    workspace: Workspace, pks: Collection[int], *, status: str = Status.OPEN, limit: int = 0
+    workspace: Workspace, pks: Collection[int], *, status: str = Status.OPEN, limit: int = 0, seen: str = ""
 ) -> list[Concern]:
     most = limit or MAX_AT_ONCE
     if len(pks) > most:
@@ -273,6 +277,7 @@ def _chosen(
         if status == Status.DISMISSED:
             raise Invalid(gettext("Select at least one dismissed finding."), code="nothing_chosen")
         raise Invalid(gettext("Select at least one open finding."), code="nothing_chosen")
+    check_texts(found, seen)
     return found
 
 

@@ -33,6 +33,15 @@ SHOWN_CHARS = 400
 READ_CHARS = 60_000  # of a row to show
 _MARGIN = 2_000  # dropped at the cut, where half a secret could show
 
+MODELS: dict[str, Any] = {
+    FACTS: Fact,
+    KNOWLEDGE: KnowledgeEntry,
+    OBSERVATIONS: Observation,
+    KEY_VALUES: KeyValue,
+    CACHED: CachedResponse,
+    ENTRIES: Entry,
+}
+
 
 @dataclass(frozen=True)
 class Row:
@@ -76,9 +85,7 @@ def read_batches(workspace: Workspace, table: str, *, after: int = 0) -> Iterato
 
 def rows_at(workspace: Workspace, table: str, pks: Collection[int]) -> dict[int, Row]:
     """Return rows of a table by primary key, including removed and withdrawn ones. One query."""
-    models = {FACTS: Fact, KNOWLEDGE: KnowledgeEntry, OBSERVATIONS: Observation, KEY_VALUES: KeyValue}
-    model: Any = (models | {CACHED: CachedResponse, ENTRIES: Entry})[table]
-    found = _with_scanned_columns(model.objects.filter(workspace=workspace, pk__in=pks), table)
+    found = _with_scanned_columns(MODELS[table].objects.filter(workspace=workspace, pk__in=pks), table)
     return {row.pk: _row(table, row) for row in found}
 
 

@@ -14,13 +14,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from knowledge_app.models import Concern, HeldRow, MemoryDocument
-from knowledge_app.services.rows.held_row_decisions import approve_row, check_seen, remove_row
+from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
 from memoryhub.hygiene import resolution
 from memoryhub.hygiene.rows import ENTRIES
 from memoryhub.inbox.dismissals import MAX_CHOSEN, set_dismissed
 from memoryhub.inbox.failures import unfixed_imports
 from memoryhub.inbox.scope import role_scope
-from memoryhub.inbox.seen import seen_hash
 from memoryhub.jobs.queue import retry_job
 from memoryhub.models import Job
 from memoryhub.permissions import by_person
@@ -76,13 +75,11 @@ def buttons(table: str, row: Any) -> list[Button]:
 def decide(request: HttpRequest, table: str, row: Any, action: str) -> Outcome:
     """Carry out a decision. Raises Http404 for an unknown one, and the errors of its service.
 
-    Raises Conflict if the form's ``seen`` isn't the hash of the texts that are stored now.
+    Raises Conflict if the form's ``seen``, the ``seen_hash`` of the item, isn't that of the texts stored now.
     """
     found = DECISIONS.get((table, action))
     if found is None:
         raise Http404
-    if seen := request.POST.get("seen", ""):
-        check_seen(seen, seen_hash(table, row))
     return found(request, row, action)
 
 
@@ -91,19 +88,20 @@ def _change(request: HttpRequest, change: Any, _action: str) -> Outcome:
 
 
 def _held_row(request: HttpRequest, held: HeldRow, action: str) -> Outcome:
+    seen = request.POST.get("seen", "")
     if action == "accept":
-        approval = approve_row(held, seen=request.POST.get("seen", ""), by=by_person(request))
+        approval = approve_row(held, seen=seen, by=by_person(request))
         return Outcome(_("Accepted. Agents can use it now."), undo_approval_url(approval))
-    run = remove_row(held, by=by_person(request))
+    run = remove_row(held, seen=seen, by=by_person(request))
     return Outcome(_("Rejected."), _undo(run) if run else "")
 
 
 def _finding(request: HttpRequest, concern: Concern, action: str) -> Outcome:
-    by, pks = by_person(request), [concern.pk]
+    by, pks, seen = by_person(request), [concern.pk], request.POST.get("seen", "")
     if action == "keep-first" or action == "keep-other":
-        run = resolution.keep(concern.workspace, pks, other=action == "keep-other", by=by)
+        run = resolution.keep(concern.workspace, pks, other=action == "keep-other", seen=seen, by=by)
     else:
-        run = RESOLVE[action](concern.workspace, pks, by=by)
+        run = RESOLVE[action](concern.workspace, pks, seen=seen, by=by)
     return _resolved(run)
 
 
@@ -115,12 +113,13 @@ RESOLVE: dict[str, Callable[..., Run]] = {
 
 
 def _duplicate(request: HttpRequest, concern: Concern, action: str) -> Outcome:
-    by, workspace = by_person(request), concern.workspace
+    by, workspace, seen = by_person(request), concern.workspace, request.POST.get("seen", "")
     if action == "dismiss":
-        return _resolved(resolution.dismiss_cluster(workspace, concern, by=by))
+        return _resolved(resolution.dismiss_cluster(workspace, concern, seen=seen, by=by))
     table, _sign, pk = request.POST.get("stays", "").rpartition("-")
     stays = (table, int(pk) if pk.isascii() and pk.isdigit() else 0)
-    return _resolved(resolution.keep_one(workspace, concern, stays=stays, text=request.POST.get("text", ""), by=by))
+    text = request.POST.get("text", "")
+    return _resolved(resolution.keep_one(workspace, concern, stays=stays, text=text, seen=seen, by=by))
 
 
 def _resolved(run: Run) -> Outcome:

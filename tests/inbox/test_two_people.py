@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from threading import Event
+from time import sleep
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import Concern, HeldChange, HeldRow, KnowledgeEntry
+from knowledge_app.models import Concern, Fact, HeldChange, HeldRow, KnowledgeEntry
+from knowledge_app.services.documents.editing import edit_fact, save_text, start_document
 from knowledge_app.services.rows import held_row_decisions
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row, remove_rows
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from knowledge_app.services.rows.proposed_edits import approve_edit, propose_edit
 from memoryhub.hygiene import resolution
-from memoryhub.hygiene.resolution import keep
+from memoryhub.hygiene.resolution import keep, keep_one
+from memoryhub.inbox import decisions
+from memoryhub.inbox.seen import seen_hash
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs import review
 from memoryhub.runs.executing import execute
@@ -25,7 +30,7 @@ from sessions_app.services.runs import cancel_run
 from tests.hub import AGENT, NOW, PERSON
 from tests.hygiene.test_scanning import knowledge, scan
 from tests.inbox.test_inbox import LINES, ORDER, decide, propose
-from tests.races import at_once, meet_after
+from tests.races import WAIT, at_once, meet_after
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -101,6 +106,62 @@ def test_keeping_one_of_two_whose_text_changed_since_the_page_changes_nothing(wo
     assert "This has changed since you opened it. Review it again." in html
     assert KnowledgeEntry.objects.get(pk=first.pk).content == "The label service runs in Lisbon"
     assert KnowledgeEntry.objects.get(pk=other.pk).withdrawn_at is None
+
+
+def test_a_text_that_changes_while_a_decision_is_made_is_not_overwritten(workspace, editor, monkeypatch):
+    first, other = knowledge(workspace, SAME), knowledge(workspace, f"{SAME}.")
+    scan(workspace)
+    key = f"duplicate-{Concern.objects.get(kind='duplicate').pk}"
+    seen = seen_on(page_of(editor, key))
+    by_person = decisions.by_person
+
+    def interrupted(request):
+        save_entry(first, {"content": "The label service runs in Lisbon"}, by=BY)
+        return by_person(request)
+
+    monkeypatch.setattr(decisions, "by_person", interrupted)
+    html = decide(editor, key, "keep", stays=f"knowledge-{first.pk}", text=SAME, seen=seen).content.decode()
+
+    assert "This has changed since you opened it. Review it again." in html
+    assert KnowledgeEntry.objects.get(pk=first.pk).content == "The label service runs in Lisbon"
+    assert KnowledgeEntry.objects.get(pk=other.pk).withdrawn_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("table", ["knowledge", "fact"])
+def test_an_edit_waits_for_the_decision_that_has_checked_the_text(workspace, monkeypatch, table):
+    new, chosen, has_checked = "The label service runs in Lisbon", resolution._chosen, Event()
+    if table == "fact":
+        save_text(
+            start_document(workspace, "MEMORY.md"), f"- {SAME}\n- {SAME} now\n", base_number=0, by=BY, reason=""
+        )
+    else:
+        knowledge(workspace, SAME)
+        knowledge(workspace, f"{SAME}.")
+    scan(workspace)
+    concern = Concern.objects.get(kind="duplicate")
+    seen, stays = seen_hash("duplicate", concern), (concern.table, concern.object_id)
+
+    def pausing(*arguments, **options):
+        result = chosen(*arguments, **options)
+        has_checked.set()
+        sleep(WAIT)
+        return result
+
+    def edit():
+        has_checked.wait(10)
+        if table == "knowledge":
+            return save_entry(KnowledgeEntry.objects.get(pk=stays[1]), {"content": new}, by=BY)
+        fact = Fact.objects.get(pk=stays[1])
+        return edit_fact(fact, text=new, category=fact.category, section=fact.section, by=BY)
+
+    monkeypatch.setattr(resolution, "_chosen", pausing)
+    results = at_once(lambda: keep_one(workspace, concern, stays=stays, text="", seen=seen, by=BY), edit)
+
+    assert errors(results) in ([], ["fact_changed"])
+    texts = [*KnowledgeEntry.objects.filter(withdrawn_at=None).values_list("content", flat=True)]
+    texts += Fact.objects.filter(died=None).values_list("text", flat=True)
+    assert texts == [new]
 
 
 def test_a_stale_row_whose_text_changed_since_the_page_is_not_verified(workspace, editor):

@@ -57,12 +57,14 @@ def undo_approval(approval: AuditRecord, *, by: By) -> None:
 
 @db_retry.retried
 @transaction.atomic
-def remove_row(held: HeldRow, *, by: By) -> Run | None:
-    """Withdraw a held row; it stays held if somebody restores it. Raises Conflict if it was decided meanwhile.
+def remove_row(held: HeldRow, *, seen: str = "", by: By) -> Run | None:
+    """Withdraw a held row; it stays held if somebody restores it.
 
-    Returns the edit, which can be undone; None for a history entry, which can't be edited.
+    Returns the edit, which can be undone; None for a history entry, which can't be edited. ``seen`` and errors: as
+    for ``approve_row``.
     """
     row = _locked(held).row
+    check_seen(seen, text_hash(row))
     if isinstance(row, HistoryEntry):
         HistoryEntry.objects.filter(pk=row.pk).update(withdrawn_at=by.at)
         text = f"{row_name(row)} withdrawn"
@@ -106,7 +108,11 @@ def _table_of(model: type[Model]) -> str:
 
 
 def _locked(held: HeldRow) -> HeldRow:
+    """Return a held row that is locked with the row that it holds. Raises Conflict if it was decided."""
     found = HeldRow.objects.select_for_update().filter(pk=held.pk).first()
+    if found is not None:
+        type(found.row)._default_manager.select_for_update(of=("self",)).get(pk=found.row.pk)
+        found.row.refresh_from_db()
     if found is None or found.row.withdrawn_at is not None:
         raise Conflict(gettext("This has been decided already."), code="already_decided")
     return found
