@@ -29,6 +29,7 @@ from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import (
     content_hash,
     head_text,
+    lock_document,
     open_document,
     restore_facts,
     revise_document,
@@ -129,7 +130,7 @@ def _apply(run: Run, plan: Plan, proposal: Proposal, known: CheckedProposal | No
     session = _lock_unchanged(run, plan, approved=known is None)
     run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
     run.base_revision_number = plan.base.number if plan.base else None
-    document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
+    document = lock_document(_document(plan).pk)
     head = document.head
     current = head.content if head else ""
     flags: list[str] = []
@@ -366,7 +367,7 @@ def undo_consolidation(run: Run, *, by: By) -> None:
 
 
 def _restore_before(revision: MemoryRevision, run: Run, by: By) -> None:
-    document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=revision.document_id)
+    document = lock_document(revision.document_id)
     if document.head_id != revision.pk:
         later = document.revisions.filter(Q(number__gt=revision.number)).order_by("number").first()
         number = later.number if later else "?"

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.revisions import open_document, revise_document
+from knowledge_app.services.documents.revisions import lock_document, open_document, revise_document
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.facts import split_sections
@@ -75,7 +75,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
     """
     text = clean_text(text.replace("\r\n", "\n"))
     check_size(text)
-    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    locked = lock_document(document.pk)
     head = locked.head
     is_merged = False
     if head is not None and head.number != base_number:
@@ -93,7 +93,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
 @transaction.atomic
 def restore_revision(document: MemoryDocument, number: int, *, by: By) -> MemoryRevision | None:
     """Restore an earlier text as a new revision; None if it is the current text. Raises LimitExceeded."""
-    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    locked = lock_document(document.pk)
     wanted = locked.revisions.get(number=number)
     if locked.head and wanted.content == locked.head.content:
         return None
@@ -105,7 +105,7 @@ def restore_revision(document: MemoryDocument, number: int, *, by: By) -> Memory
 @transaction.atomic
 def remove_facts(document: MemoryDocument, facts: Collection[int], *, by: By) -> int:
     """Remove fact lines from the document and return how many. Removed facts stay searchable."""
-    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    locked = lock_document(document.pk)
     numbers = set(Fact.objects.filter(document=locked, died=None, pk__in=facts).values_list("line", flat=True))
     if not numbers or locked.head is None:
         return 0
@@ -128,7 +128,7 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
 
     Returns the fact with its new number. Raises NotFound if the fact or the section no longer exists.
     """
-    document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
+    document = lock_document(fact.document_id)
     living = Fact.objects.filter(pk=fact.pk, died=None).first()
     if living is None or document.head is None:
         raise NotFound(gettext("This fact has been removed in the meantime."), code="no_such_fact")
@@ -192,7 +192,7 @@ def _end_of_section(text: str, title: str) -> int:
 @transaction.atomic
 def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
     """Restore a removed fact at the end of its section, or of the document if the section is gone."""
-    document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
+    document = lock_document(fact.document_id)
     if document.separator:
         text = with_entry(document.head.content if document.head else "", document.separator, fact.text)
         return revise_document(document, text, base=document.head, by=by, reason="brought a fact back")

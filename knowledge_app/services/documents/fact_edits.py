@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import Saved, save_text, without_facts
-from knowledge_app.services.documents.revisions import revise_document
+from knowledge_app.services.documents.revisions import lock_document, revise_document
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By
@@ -78,7 +78,7 @@ def withdraw_facts(document: MemoryDocument, facts: Collection[int], *, by: By, 
 
 
 def _locked(document: MemoryDocument, facts: Collection[int]) -> tuple[MemoryDocument, list[Fact]]:
-    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    locked = lock_document(document.pk)
     wanted = set(facts)
     living = Fact.objects.filter(document=locked, died=None).order_by("line", "id")
     return locked, [fact for fact in living if fact.pk in wanted]

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.change_review import store_held
 from knowledge_app.services.documents.outside_edits import SYNC
-from knowledge_app.services.documents.revisions import revise_document
+from knowledge_app.services.documents.revisions import lock_document, revise_document
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
@@ -81,9 +81,7 @@ def close_change(change: HeldChange, *, approve: bool, by: By, user: User | None
 @transaction.atomic
 def accept_text(change: HeldChange, text: str, *, by: By) -> None:
     """Make an approved text the document's head, merged with what changed since. Raises Conflict."""
-    document = (
-        MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
-    )
+    document = lock_document(change.document_id)
     head = document.head.content if document.head else ""
     merged = merge_texts(_ours(change), head, text, keep_both=True)
     if merged.text is None:
@@ -137,9 +135,7 @@ def keep_ours(change: HeldChange, *, by: By) -> None:
 
     An empty file has no text to keep.
     """
-    document = (
-        MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
-    )
+    document = lock_document(change.document_id)
     head = document.head
     if head is None or not _is_text_of_file(change, document):
         return

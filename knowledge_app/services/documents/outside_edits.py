@@ -17,7 +17,7 @@ from knowledge_app.services.documents.outside_edit_plan import (
     line_edits,
     plan_outside_edit,
 )
-from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
+from knowledge_app.services.documents.revisions import content_hash, lock_document, open_document, revise_document
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
@@ -49,26 +49,28 @@ def import_document(
     ``modified_at``: when the file was last modified, if known. ``folder``: which it is in; None for the workspace's
     own. A document of another folder with the same name isn't changed.
     """
-    tally = ImportCounts()
-    document = None
-    if workspace.pk:
-        document = _documents().filter(workspace=workspace, name=record.name).first()
-    if document and document.folder_id != (folder.pk if folder else None):
+    found = _documents().filter(workspace=workspace.pk or 0, name=record.name).first()
+    if found and found.folder_id != (folder.pk if folder else None):
         what = f"another folder of the workspace already has a document named {record.name}"
         return ImportCounts(problems=[Problem(path, None, what, "not imported", "rejected")])
-    if document and not dry_run:
-        _set_limits(document, record)
-    edit = _checked(document, _plan(document, record, _written_at(document, modified_at, now)), record)
-    _count(tally, edit, path, is_new=document is None or document.head is None)
-    if dry_run or edit.verdict == "unchanged":
-        return tally
+    if dry_run:
+        return _counted(_planned(found, record, modified_at, now), path, found)
     with transaction.atomic():
-        document = document or open_document(workspace, record.name, path, folder=folder)
+        document = lock_document(found.pk) if found else open_document(workspace, record.name, path, folder=folder)
         _set_limits(document, record)
-        if document.path != path and edit.verdict != "empty":
-            MemoryDocument.objects.filter(pk=document.pk).update(path=path)
-        _apply(document, edit, record, now)
+        edit = _planned(document, record, modified_at, now)
+        tally = _counted(edit, path, document)
+        if edit.verdict != "unchanged":
+            if document.path != path and edit.verdict != "empty":
+                MemoryDocument.objects.filter(pk=document.pk).update(path=path)
+            _apply(document, edit, record, now)
     return tally
+
+
+def _planned(
+    document: MemoryDocument | None, record: DocumentRecord, modified_at: datetime | None, now: datetime
+) -> OutsideEdit:
+    return _checked(document, _plan(document, record, _written_at(document, modified_at, now)), record)
 
 
 def _set_limits(document: MemoryDocument, record: DocumentRecord) -> None:
@@ -85,7 +87,7 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
 
     By now the file has the hub's text. A text that is stored as a revision changes nothing.
     """
-    locked = _documents().select_for_update(of=("self",)).get(pk=document.pk)
+    locked = lock_document(document.pk)
     base, head = locked.written_over or locked.synced_revision, locked.head
     if head is None or _revision_of(locked, item.content, after=0) is not None:
         return OutsideEdit("unchanged")
@@ -106,7 +108,7 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
 @transaction.atomic
 def hold_emptied(document: MemoryDocument, now: datetime) -> None:
     """Hold the emptying of a file for review; until then the hub keeps its text."""
-    locked = _documents().select_for_update(of=("self",)).get(pk=document.pk)
+    locked = lock_document(document.pk)
     edit = OutsideEdit("hold", "", ("the file was emptied",))
     asked = HeldChange.objects.filter(
         document=locked, base=locked.synced_revision, proposed_hash=content_hash("")
@@ -118,7 +120,7 @@ def hold_emptied(document: MemoryDocument, now: datetime) -> None:
 @transaction.atomic
 def keep_bytes(document: MemoryDocument, item: DocumentRecord, now: datetime) -> None:
     """Store the bytes of a file whose text is known, before it is overwritten."""
-    locked = _documents().select_for_update(of=("self",)).get(pk=document.pk)
+    locked = lock_document(document.pk)
     head = locked.head
     if head is None or locked.synced_revision is None or locked.synced_revision.content != item.content:
         return
@@ -200,10 +202,11 @@ def _revision_of(document: MemoryDocument, content: str, *, after: int) -> Memor
     return same.order_by("-number").first()
 
 
-def _count(tally: ImportCounts, edit: OutsideEdit, path: str, *, is_new: bool) -> None:
+def _counted(edit: OutsideEdit, path: str, document: MemoryDocument | None) -> ImportCounts:
+    tally = ImportCounts()
     kind = tally.unchanged
     if edit.verdict in ("take", "merge"):
-        kind = tally.added if is_new else tally.updated
+        kind = tally.added if document is None or document.head is None else tally.updated
     kind["documents"] += 1
     if edit.verdict == "empty":
         what = "is empty, and the hub keeps a text"
@@ -216,6 +219,7 @@ def _count(tally: ImportCounts, edit: OutsideEdit, path: str, *, is_new: bool) -
         tally.problems.append(Problem(path, None, what, "held for review; the other lines were imported", "held"))
     elif edit.verdict == "merge":
         tally.problems.append(Problem(path, None, edit.note, "merged", "noted"))
+    return tally
 
 
 def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, now: datetime) -> None:

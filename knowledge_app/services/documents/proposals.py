@@ -9,7 +9,13 @@ from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.change_review import PROPOSED, judge, store_held
-from knowledge_app.services.documents.revisions import StaleBase, content_hash, head_text, revise_document
+from knowledge_app.services.documents.revisions import (
+    StaleBase,
+    content_hash,
+    head_text,
+    lock_document,
+    revise_document,
+)
 from memoryhub.lib import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
@@ -43,7 +49,7 @@ def write_text(
     text = _cleaned(text)
     checked = check_change(head_text(document), text)  # before the transaction, which blocks other writers
     with transaction.atomic():
-        locked = _locked(document)
+        locked = lock_document(document.pk)
         head = locked.head
         if (head.number if head else 0) != base_number:
             number = head.number if head else 0
@@ -71,7 +77,7 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
     before = head_text(document)
     checked = check_change(before, _with_line(document, before, line))
     with transaction.atomic():
-        locked = _locked(document)
+        locked = lock_document(document.pk)
         head = locked.head
         before = head.content if head else ""
         known = {normal_form(one.text) for one in fact_lines(before, locked.separator)}
@@ -104,7 +110,7 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
     text = _cleaned(text)
     checked = check_change(head_text(document), text)
     with transaction.atomic():
-        locked = _locked(document)
+        locked = lock_document(document.pk)
         base = locked.head
         if base_number is not None and base_number != (base.number if base else 0):
             base = locked.revisions.filter(number=base_number).first()
@@ -121,11 +127,6 @@ def _cleaned(text: str) -> str:
     text = clean_text(text.replace("\r\n", "\n"))
     check_size(text)
     return text
-
-
-def _locked(document: MemoryDocument) -> MemoryDocument:
-    rows = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head", "workspace")
-    return rows.get(pk=document.pk)
 
 
 def _hold(

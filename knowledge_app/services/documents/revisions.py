@@ -37,6 +37,16 @@ def open_document(
     return document
 
 
+def lock_document(pk: int) -> MemoryDocument:
+    """Lock a document and return it with its head. The head is read by a second query.
+
+    A query that had to wait for the lock gets joined rows as they were before, and so no head, from PostgreSQL.
+    """
+    MemoryDocument.objects.select_for_update().values_list("pk").get(pk=pk)
+    related = ("workspace", "head", "synced_revision", "written_over")
+    return MemoryDocument.objects.select_related(*related).get(pk=pk)
+
+
 def head_text(document: MemoryDocument | None) -> str:
     """Return the current text of a document as it is in the database now, "" if it has none."""
     if document is None:

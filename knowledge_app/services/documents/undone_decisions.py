@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.consolidation import undo_consolidation
 from knowledge_app.services.documents.outside_edits import SYNC
-from knowledge_app.services.documents.revisions import restore_facts, revise_document
+from knowledge_app.services.documents.revisions import lock_document, restore_facts, revise_document
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict
 from sessions_app.models import Run
@@ -27,11 +27,7 @@ def undo_decision(change: HeldChange, *, by: By) -> None:
 
     An approved text is undone by a new revision, unless the document has changed since.
     """
-    document = (
-        MemoryDocument.objects.select_related("head", "synced_revision")
-        .select_for_update(of=("self",))
-        .get(pk=change.document_id)
-    )
+    document = lock_document(change.document_id)
     change = HeldChange.objects.select_for_update(of=("self",)).select_related("run", "ours").get(pk=change.pk)
     run, decided_at = change.run, change.decided_at
     if change.status not in DECIDED or decided_at is None:
