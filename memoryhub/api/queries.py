@@ -52,6 +52,7 @@ def search(
     whole: Annotated[  # noqa: FBT002
         bool, Query(description="Take up to 20 times longer rather than leave results out.")
     ] = False,
+    as_typed: Annotated[bool, Query(description="Correct no words.")] = False,  # noqa: FBT002
 ) -> Any:
     """Search what the token may read, best match first. Words, "phrases", -exclusions and field:value filters."""
     names = kinds.split(",") if kinds else []
@@ -63,6 +64,7 @@ def search(
         mode=mode,
         own_sessions=own_sessions,
         whole=whole,
+        as_typed=as_typed,
         now=timezone.now(),
     )
 

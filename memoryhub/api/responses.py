@@ -359,7 +359,10 @@ class SearchResult(Schema):
 
 
 class SearchAnswer(Schema):
+    """``corrected``: the words searched for instead of those that no row contains, by typed word."""
+
     query: str
     read: list[str]
+    corrected: dict[str, str] = {}
     notes: list[str]
     results: list[SearchResult]

@@ -286,9 +286,12 @@ class AsyncMemoryHub:
         mode: str = "",
         own_sessions: bool = False,
         whole: bool = False,
+        as_typed: bool = False,
     ) -> Found:
         """Search the workspace. ``own_sessions``: include agents' own sessions. ``whole``: take longer if needed."""
-        return await self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole))
+        return await self._send(
+            calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole, as_typed=as_typed)
+        )
 
     def runs(self, kind: str = "", status: str = "") -> AsyncIterator[Run]:
         """Iterate over the runs, latest first."""

@@ -287,11 +287,9 @@ def extract(text: str, source: str) -> Call[Run]:
     return _change("POST", "/extract", {"text": text, **_given(source=source)})
 
 
-def search(
-    query: str, kinds: Iterable[str], limit: int | None, mode: str, *, own_sessions: bool, whole: bool
-) -> Call[Found]:
-    wishes = {"own_sessions": "true" if own_sessions else "", "whole": "true" if whole else ""}
-    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode, **wishes)
+def search(query: str, kinds: Iterable[str], limit: int | None, mode: str, **wishes: bool) -> Call[Found]:
+    chosen = {name: "true" for name, is_wished in wishes.items() if is_wished}
+    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode, **chosen)
 
 
 def runs(kind: str, status: str) -> Call[Page[Run]]:

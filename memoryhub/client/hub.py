@@ -310,9 +310,12 @@ class MemoryHub:
         mode: str = "",
         own_sessions: bool = False,
         whole: bool = False,
+        as_typed: bool = False,
     ) -> Found:
         """Search the workspace: ``hub.search('"time out" -draft', kinds=["entry", "memory"])["results"]``."""
-        return self._send(calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole))
+        return self._send(
+            calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole, as_typed=as_typed)
+        )
 
     def runs(self, kind: str = "", status: str = "") -> Iterator[Run]:
         """Iterate over the runs, latest first: ``for run in hub.runs(status="failed"): ...``."""

@@ -61,6 +61,7 @@ class Matches(Compact):
 
     results: list[Match]
     notes: list[str] | None = None
+    corrected: dict[str, str] | None = None
 
 
 class Added(Checked):

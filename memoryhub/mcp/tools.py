@@ -114,6 +114,7 @@ async def memory_search(
     whole: Annotated[  # noqa: FBT002
         bool, Field(description="Take up to 20 times longer, if a search was cut short.")
     ] = False,
+    as_typed: Annotated[bool, Field(description="Correct no words.")] = False,  # noqa: FBT002
 ) -> Annotated[CallToolResult, shapes.Matches]:
     """Search everything for words, best match first: all messages of all conversations, summaries, documents and
     their facts, history, knowledge, observations, keys and values.
@@ -132,11 +133,14 @@ async def memory_search(
             own_sessions=own_sessions,
             only_covering=True,
             whole=whole,
+            as_typed=as_typed,
             now=now,
         )
         rows = [as_match(caller, one, one["snippet"]) for one in found["results"]]
         return match_text(rows, found["notes"]), shapes.Matches(
-            results=[shapes.Match(**row) for row in rows], notes=found["notes"] or None
+            results=[shapes.Match(**row) for row in rows],
+            notes=found["notes"] or None,
+            corrected=found.get("corrected") or None,
         )
 
     return await answer(context, read)

@@ -39,6 +39,10 @@ class Clock:
         self._patience = patience
         self._end = database_clock(connection) + milliseconds * patience / 1000
 
+    @property
+    def is_over(self) -> bool:
+        return database_clock(connection) >= self._end
+
     def left(self, at_most: int) -> int:
         return max(5, min(at_most * self._patience, int((self._end - database_clock(connection)) * 1000)))
 

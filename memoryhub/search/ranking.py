@@ -34,6 +34,7 @@ from memoryhub.lib.search.tokenizing import split_words
 from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
 from memoryhub.search.conversations import near_sessions, rank_conversations
+from memoryhub.search.correcting import CORRECTED_WEIGHT, Corrections, correct
 from memoryhub.search.counts import INCOMPLETE, Clock, KindQuery, count_rows_by_term, count_words
 from memoryhub.search.exact_text import with_exact_rows, with_exact_texts
 from memoryhub.search.filters import FilteredKind, Scope, load
@@ -59,7 +60,7 @@ class RankOptions:
 
     ``graph``: expand rare words with their neighbours in the semantic graph. ``dense``: add semantic matches where
     the workspace enables them. ``per_session``: list only so many messages of a session (0: all). ``patience``: a
-    factor for the time limits.
+    factor for the time limits. ``correct``: correct words that no row contains.
     """
 
     recency: str = "off"
@@ -68,6 +69,7 @@ class RankOptions:
     dense: bool = True
     per_session: int = 0
     patience: int = 1
+    correct: bool = True
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ class SearchResults:
     ``added``: for each query word, the expansions with their weights. ``notes``: sentences for the user. ``ranked``:
     how many results were ranked. ``cut``: the sessions of which messages were left out, by their last listed one.
     ``messages``: the best message of sessions that were searched by what was said in them. ``semantic_weight``: of
-    semantic matches beside matches of words.
+    semantic matches beside matches of words. ``corrected``: the words searched for instead of those that no row
+    contains, by typed word.
     """
 
     hits: list[Hit]
@@ -105,6 +108,7 @@ class SearchResults:
     semantic_weight: float = 0.0
     has_more: bool = False
     is_partial: bool = False
+    corrected: Corrections = field(default_factory=dict)
 
 
 def find(
@@ -127,9 +131,11 @@ def find(
     question = semantic.ask(scope, query, now=now) if options.dense else None
     clock = Clock(MILLISECONDS, options.patience)
     counted = count_words(scope, query, kinds, clock)
+    counted, corrected = correct(scope, counted, kinds, clock) if options.correct else (counted, {})
     query, asked = counted.query, counted.kinds
     filtered_list = [one.filtered for one in asked]
-    found = SearchResults([], notes=list(counted.notes), is_partial=any(one.is_partial for one in asked))
+    is_partial = any(one.is_partial for one in asked)
+    found = SearchResults([], notes=list(counted.notes), is_partial=is_partial, corrected=corrected)
     if options.graph and scope.home is not None and not query.required:
         found.added = _expansions(scope.home, query, asked)
     lists: dict[str, list[ScoredRow]] = {}
@@ -188,11 +194,13 @@ def _expansions(workspace: int, query: Query, asked: Sequence[KindQuery]) -> dic
     return added
 
 
-def _weights(query: Query) -> dict[Term, float]:
-    """Return the weights of a query's terms: words that only phrase a question weigh less than others."""
+def _weights(query: Query, corrected: Corrections) -> dict[Term, float]:
+    """Return the weights of a query's terms: corrected words, and those that only phrase a question, weigh less."""
     terms = query.ranked_terms
     is_phrased = not all(term.is_phrasing for term in terms)
-    return {term: PHRASING_WEIGHT if is_phrased and term.is_phrasing else 1.0 for term in terms}
+    weights = {term: PHRASING_WEIGHT if is_phrased and term.is_phrasing else 1.0 for term in terms}
+    guessed = [term for term in terms if term.words[0] in corrected.values()]
+    return weights | dict.fromkeys(guessed, CORRECTED_WEIGHT)
 
 
 def _rank(
@@ -200,7 +208,7 @@ def _rank(
 ) -> list[ScoredRow]:
     """Return the scored rows of one kind, best first."""
     filtered = asked.filtered
-    weights = _weights(query)
+    weights = _weights(query, found.corrected)
     asked_terms = set(weights)
     for near in found.added.values():
         for word, weight in near:

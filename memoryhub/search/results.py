@@ -17,6 +17,7 @@ from memoryhub.lib.search.query import Query, describe, parse
 from memoryhub.lib.search.scoring import explain as explain_score
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.search import grip as grip_search
+from memoryhub.search.correcting import Corrections, with_corrections
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.listing import Listed, newest
@@ -30,7 +31,7 @@ MOST = 200
 class Question:
     """A search request. ``recency``: off, floored, grip (``decay`` per hour), or newest (sort by time).
 
-    ``whole``: take up to 20 times longer rather than leave results out.
+    ``whole``: take up to 20 times longer rather than leave results out. ``as_typed``: correct no words.
     """
 
     text: str
@@ -41,6 +42,7 @@ class Question:
     match_all: bool = False
     graph: bool = True
     whole: bool = False
+    as_typed: bool = False
 
     @property
     def patience(self) -> int:
@@ -48,7 +50,7 @@ class Question:
 
 
 def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = False) -> dict[str, Any]:
-    """Run a search; return ``results``, how the query was ``read``, and ``notes``."""
+    """Run a search; return ``results``, how the query was ``read``, ``notes`` and ``corrected`` words."""
     query = parse(question.text, now=now, match_all=question.match_all)
     limit = max(0, min(question.limit, MOST))
     if question.recency == "newest" or not query.ranked_terms:
@@ -57,13 +59,16 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
         if not (query.ranked_terms or query.filters or query.excluded):
             notes.append(gettext("No search words: showing everything"))
         results = [_listed(one, query) for one in rows]
-        return {"query": query.text, "read": describe(query), "notes": notes, "results": results}
-    wishes = RankOptions(question.recency, question.decay, question.graph, patience=question.patience)
+        return {"query": query.text, "read": describe(query), "corrected": {}, "notes": notes, "results": results}
+    wishes = RankOptions(
+        question.recency, question.decay, question.graph, patience=question.patience, correct=not question.as_typed
+    )
     found = find(scope, query, now=now, kinds=question.kinds, options=wishes, limit=limit)
     document: dict[str, Any] = {
         "query": query.text,
-        "read": describe(query),
-        "notes": [*query.notes, *found.notes],
+        "read": describe(with_corrections(query, found.corrected)),
+        "corrected": found.corrected,
+        "notes": [*query.notes, *_notes_on(found.corrected), *found.notes],
         "results": [_result(hit, found, explain=explain) for hit in found.hits],
     }
     if explain:
@@ -72,6 +77,11 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
             for word, pairs in found.added.items()
         }
     return document
+
+
+def _notes_on(corrected: Corrections) -> list[str]:
+    message = gettext("No row contains “%(typed)s”: “%(used)s” was searched instead.")
+    return [message % {"typed": typed, "used": used} for typed, used in corrected.items()]
 
 
 def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:
@@ -118,6 +128,7 @@ def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
     """
     scored, term_weights = hit.scored, found.weights_by_kind[hit.kind]
     added = {near: word for word, pairs in found.added.items() for near, _ in pairs}
+    typed = {used: typed for typed, used in found.corrected.items()}
     parts = explain_score(scored, term_weights)
     return {
         "terms": [
@@ -130,6 +141,7 @@ def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
                 "score": round(part.score, 4),
                 "from_neighbours": round(part.weight * part.from_neighbours, 4),
                 **({"added_for": added[part.text]} if part.text in added else {}),
+                **({"corrected_from": typed[part.text]} if part.text in typed else {}),
                 **({"is_exact": term.is_literal} if term.literal else {}),
             }
             for part, term in zip(parts, term_weights.terms, strict=True)

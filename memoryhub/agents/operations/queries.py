@@ -37,19 +37,21 @@ def search(
     own_sessions: bool = False,
     only_covering: bool = False,
     whole: bool = False,
+    as_typed: bool = False,
     now: datetime,
 ) -> Document:
     """Search what the token may read, best match first, as the command ``search`` does, without held rows.
 
     ``mode``: "all", or "grid" for key-values that contain the text. ``only_covering``: leave out rows that contain
-    too little of the query (see ``coverage``). ``whole``: take longer rather than leave results out. Raises Invalid.
+    too little of the query (see ``coverage``). ``whole``: take longer rather than leave results out.
+    ``as_typed``: correct no words. Raises Invalid.
     """
     require(caller, "read")
     _check_kinds(kinds)
     if mode == "grid":
         found = answer_as_grid(caller.workspace, text, limit=limit)
     else:
-        question = Question(text, kinds=tuple(kinds), limit=limit, whole=whole)
+        question = Question(text, kinds=tuple(kinds), limit=limit, whole=whole, as_typed=as_typed)
         found = answer(readable_scope(caller, own_sessions=own_sessions), question, now=now, explain=only_covering)
         if only_covering:
             found["results"] = [

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from django.db import DatabaseError, OperationalError, transaction
@@ -242,6 +243,7 @@ def _fts_match(query: IndexQuery) -> str:
     return match
 
 
+@lru_cache(maxsize=4_096)
 def _fts_term(term: Term) -> str:
     phrases = [f'"{" ".join(words)}"' for words in _phrases(term)]
     if term.is_prefix or (is_paired(term.words[-1]) and len(term.words[-1]) == 1):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from memoryhub.lib.search.fields import ALIASES
 from memoryhub.lib.search.query import normalise_value
-from memoryhub.lib.search.query_tokens import clean_query, quote_value, tokenize
+from memoryhub.lib.search.query_tokens import clean_query, quote_value, token_core, tokenize
 
 
 def with_filter(text: str, field: str, value: str) -> str:
@@ -30,6 +32,15 @@ def without_filter(text: str, field: str, value: str, *, is_excluded: bool = Fal
         listed = ",".join(map(quote_value, values))
         kept = f"{'-' if is_excluded else ''}{name}:{listed}" if values else ""
         rest = " ".join(part for part in (rest[: token.start].rstrip(), kept, rest[token.end :].lstrip()) if part)
+    return rest
+
+
+def with_words(text: str, words: Mapping[str, str]) -> str:
+    """Return a query's text with plain words replaced. ``words``: folded words with what replaces them."""
+    rest = clean_query(text)
+    for token in reversed(tokenize(rest)):
+        if not (token.is_quoted or token.field or token.is_excluded) and token_core(token.text) in words:
+            rest = rest[: token.start] + words[token_core(token.text)] + rest[token.end :]
     return rest
 
 

@@ -42,6 +42,7 @@ class Command(JsonCommand):
         parser.add_argument(
             "--whole", action="store_true", help="take up to 20 times longer rather than leave results out"
         )
+        parser.add_argument("--as-typed", action="store_true", help="correct no words")
         parser.add_argument("--mode", choices=MODES, help="search as Grip does, or keys and values as grid does")
         parser.add_argument("--category", default="", help="with --mode: only this category")
         parser.add_argument("--decay", type=float, help="Grip's decay rate per hour (Grip's default: 0.001)")
@@ -80,6 +81,7 @@ class Command(JsonCommand):
             match_all=options["match_all"],
             graph=not options["no_graph"],
             whole=options["whole"],
+            as_typed=options["as_typed"],
         )
         scope = Scope(None if found is None else (found.pk,), own_sessions=options["own_sessions"])
         return answer(scope, question, now=now, explain=options["explain"])

@@ -23,12 +23,13 @@ from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
-from memoryhub.lib.search.query_editing import with_filter
+from memoryhub.lib.search.query_editing import with_filter, with_words
 from memoryhub.lib.time_charts import ChartLinks
 from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import SearchResults, find
 from memoryhub.search import grip as grip_search
 from memoryhub.search.completion import offers
+from memoryhub.search.correcting import Corrections, with_corrections
 from memoryhub.search.grouping import count_messages
 from memoryhub.search.listing import Cursor, ResultCounts, count_matches, facets, newest, session_titles
 from memoryhub.search.months import histogram
@@ -78,6 +79,7 @@ class Results:
     is_listed: bool = False
     ended: bool = False
     is_partial: bool = False
+    corrected: Corrections = field(default_factory=dict)
 
 
 @require_GET
@@ -134,10 +136,12 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
     query = asked.query(now)
     cursor = request.GET.get("after", "")
     results = results_of(place, asked, query, cursor)
+    query = with_corrections(query, results.corrected)
+    used = replace(asked, q=with_words(asked.q, results.corrected)) if results.corrected else asked
     url = place.url("search")
     wants_figures = request.GET.get("facets") == "1"
-    figures = _figures(place, asked, now) if wants_figures else {}
-    months = None if asked.is_part or cursor or not results.rows else _months(place, asked, query)
+    figures = _figures(place, used, now) if wants_figures else {}
+    months = None if asked.is_part or cursor or not results.rows else _months(place, used, query)
     is_cut = results.is_partial or (months is not None and "is_missing" in months)
     listed_kinds = {row.kind.name for row in results.rows} | set(figures["tally"].by_kind if figures else ())
     titles = session_titles(place.scope, session_keys(query))
@@ -148,8 +152,10 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
         "chips": filter_chips(asked, query, url, titles),
         "next_url": asked.address(url, after=results.next_cursor) if results.next_cursor else "",
         "first_url": asked.address(url) if cursor else "",
-        "count_url": asked.address(place.url("search-count")),
-        "facets_url": asked.address(place.url("search-facets")),
+        "count_url": used.address(place.url("search-count")),
+        "facets_url": used.address(place.url("search-facets")),
+        "used": used.q,
+        "typed_url": asked.but(url, as_typed=True) if results.corrected else "",
         "figures_url": "" if wants_figures else asked.address(url, facets="1"),
         "newest_url": asked.but(url, sort="newest"),
         "graph_url": asked.but(url, graph=not asked.graph),
@@ -158,8 +164,8 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
         "save_url": asked.but(place.url("save-search")),
         "most": MOST,
         "page_rows": PAGE_ROWS,
-        "edit_url": asked.address(place.url("edit-matches")) if place.may_edit else "",
-        "export_url": asked.address(place.url("export-matches")),
+        "edit_url": used.address(place.url("edit-matches")) if place.may_edit else "",
+        "export_url": used.address(place.url("export-matches")),
         "markdown_url": place.url("search-markdown"),
         "markdown_query": asked.address("", **({"after": cursor} if cursor else {})) or "?",
         "actions": actions_of(place, asked, listed_kinds),
@@ -205,6 +211,7 @@ def _best(place: Place, asked: SearchParams, query: Query, cursor: str) -> Resul
         encode_cursor([last.score, last.kind, last.pk, now]) if last else "",
         ended=not found.has_more and found.ranked >= MOST,
         is_partial=found.is_partial,
+        corrected=found.corrected,
     )
 
 

@@ -49,7 +49,8 @@ class Place:
 class SearchParams:
     """Search parameters. ``is_part``: the last word may be half typed. ``graph``: expand words by the graph.
 
-    ``own``: search agents' own sessions too. ``whole``: take longer rather than leave results out.
+    ``own``: search agents' own sessions too. ``whole``: take longer rather than leave results out. ``as_typed``:
+    correct no words.
     """
 
     q: str = ""
@@ -63,6 +64,7 @@ class SearchParams:
     own: bool = False
     is_part: bool = False
     whole: bool = False
+    as_typed: bool = False
 
     @property
     def patience(self) -> int:
@@ -85,7 +87,8 @@ class SearchParams:
     @property
     def rank_options(self) -> RankOptions:
         recency = self.sort if self.sort in ("floored", "grip") else "off"
-        return RankOptions(recency, self.decay, self.graph, patience=self.patience)
+        is_finished = not (self.as_typed or self.is_part)
+        return RankOptions(recency, self.decay, self.graph, patience=self.patience, correct=is_finished)
 
     @property
     def params(self) -> dict[str, str]:
@@ -102,6 +105,7 @@ class SearchParams:
             "own": "1" if self.own else "",
             "part": "1" if self.is_part else "",
             "whole": "1" if self.whole else "",
+            "typed": "1" if self.as_typed else "",
         }
         return {name: value for name, value in named.items() if value}
 
@@ -148,6 +152,7 @@ def parse_search_params(params: QueryDict, place: Place) -> SearchParams:
         own=params.get("own") == "1",
         is_part=params.get("part") == "1",
         whole=params.get("whole") == "1",
+        as_typed=params.get("typed") == "1",
     )
 
 
