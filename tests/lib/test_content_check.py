@@ -39,9 +39,7 @@ def test_indirect_instructions_are_flagged():
 def test_facts_that_resemble_indirect_instructions_are_not_flagged():
     facts = unseen.UNSEEN_FACTS + unseen.UNSEEN_SECOND_FACTS
 
-    assert [text for text in facts if check_text(text)] == [
-        "Olga has to renew the certificate of mail.acme.example in June"  # a duty together with an address
-    ]
+    assert [text for text in facts if check_text(text)] == []
 
 
 def test_instructions_that_avoid_the_usual_words_are_mostly_flagged():

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memoryhub.lib.content_check.reach import reach_of
-from memoryhub.lib.content_check.shape import EXPLANATIONS, may_have_finding, shape_of
+from memoryhub.lib.content_check.shape import EXPLANATIONS, INSTRUCTION, may_have_finding, resembles, shape_of
 
+RESEMBLES = "resembles instructions to a model"
 MAX_LINE_CHARS = 4_000  # a longer line is checked in overlapping pieces
 OVERLAP_CHARS = 200
 MAX_JOINED_LINES = 4
@@ -57,6 +58,9 @@ def check_text(text: str, *, only: Collection[int] | None = None) -> list[Findin
         if goes_on and (code := shape_of(joined)):
             for number in numbers:
                 found.setdefault(number, Finding(code, number, EXPLANATIONS[code]))
+    for numbers, joined in (passage[0] for passage in wanted):
+        if found.keys().isdisjoint(numbers) and resembles(joined):
+            found |= {number: Finding(INSTRUCTION, number, RESEMBLES) for number in numbers}
     return [found[number] for number in sorted(found) if only is None or number in only]
 
 
@@ -74,7 +78,7 @@ def _check_line(line: str, number: int) -> Finding | None:
     for start in range(0, len(line), step):
         if code := shape_of(line[start : start + MAX_LINE_CHARS]):
             return Finding(code, number, EXPLANATIONS[code])
-    return None
+    return Finding(INSTRUCTION, number, RESEMBLES) if resembles(line) else None
 
 
 def _passages(lines: list[str]) -> Iterator[_Passage]:

@@ -34,7 +34,7 @@ def judge_rules(sentence: str, *, has_target: bool, is_mixed: bool = False) -> V
     is_system = bool(_SYSTEM_LABEL.match(sentence))
     if not has_target and not is_system and not _may_have_rule(sentence):
         return ""
-    readings = read((_CODE_OR_WORD.sub(_hidden, sentence) if has_target else sentence).replace("_", " "))
+    readings = readings_of(sentence, has_target=has_target)
     most = max((reading.words for reading in readings.values()), default=0)
     for reading in readings.values():
         if is_system:
@@ -45,6 +45,11 @@ def judge_rules(sentence: str, *, has_target: bool, is_mixed: bool = False) -> V
             if _instructs(reading, sentence, has_target=has_target):
                 return "instruction"
     return ""
+
+
+def readings_of(sentence: str, *, has_target: bool) -> dict[str, Reading]:
+    """Return what is found in a folded sentence, by language. URLs, addresses and code count as targets."""
+    return read((_CODE_OR_WORD.sub(_hidden, sentence) if has_target else sentence).replace("_", " "))
 
 
 def _may_have_rule(sentence: str) -> bool:

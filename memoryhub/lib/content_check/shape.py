@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from memoryhub.lib.content_check.normalising import decoded_texts, is_disguised, scrambled, variants
 from memoryhub.lib.content_check.overrides import imitates_role, overrides_instructions
+from memoryhub.lib.content_check.resemblance import resembles_fact, resembles_instruction
 from memoryhub.lib.content_check.rules import judge_rules
 from memoryhub.lib.content_check.targets import has_target, pipes_to_shell
 
@@ -41,6 +42,12 @@ def shape_of(text: str) -> str | None:
     if any(True for _ in decoded_texts(text)):
         return ENCODED
     return None
+
+
+def resembles(text: str) -> bool:
+    """Return whether a text, or a reading of it, resembles known instructions."""
+    readings = variants(_LIST_MARK.sub("", text, count=1))
+    return any(resembles_instruction(_single_spaced(reading)) for reading in readings)
 
 
 def may_have_finding(lines: list[str]) -> bool:
@@ -80,7 +87,8 @@ def _judge_sentences(folded: str, *, is_mixed: bool = False) -> str | None:
 
 @lru_cache(4_096)  # a sentence is in several passages
 def _verdict(sentence: str, is_mixed: bool) -> str:  # noqa: FBT001 - a key of the cache
-    return judge_rules(sentence, has_target=has_target(sentence), is_mixed=is_mixed)
+    verdict = judge_rules(sentence, has_target=has_target(sentence), is_mixed=is_mixed)
+    return "" if verdict == INSTRUCTION and not is_mixed and resembles_fact(sentence) else verdict
 
 
 def _sentences(text: str) -> Iterator[str]:
