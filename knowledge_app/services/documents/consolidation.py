@@ -23,6 +23,7 @@ from knowledge_app.services.documents.checked_proposals import (
     check_proposal,
     foreign_reason,
     held_facts,
+    returned_reason,
     without_held_facts,
 )
 from knowledge_app.services.documents.history import append_history
@@ -141,7 +142,7 @@ def _apply(run: Run, plan: Plan, proposal: Proposal, known: CheckedProposal | No
         checked = check_proposal(proposal, plan.entries, plan.memory, current, known=known)
         wanted = checked.change.after
         flags = _flags(document, checked)
-        text = additions_only(checked.change, held=checked.foreign) if flags else wanted
+        text = additions_only(checked.change, held=checked.foreign | checked.returned) if flags else wanted
         if run.options.get("hold") or (flags and text == current):
             return _hold_whole(run, plan, document, wanted, proposal, flags or [REQUESTED], now)
         safe = without_held_facts(checked.unflagged, held_facts(wanted, text))
@@ -171,6 +172,7 @@ def _flags(document: MemoryDocument, checked: CheckedProposal) -> list[str]:
     if checked.conflict_count:
         return [f"the same lines of the document changed in the meantime, in {checked.conflict_count} places"]
     flags = judge(document, checked.change)
+    flags += [returned_reason(len(checked.returned))] if checked.returned else []
     return flags + ([foreign_reason(len(checked.foreign))] if checked.foreign else [])
 
 
