@@ -24,7 +24,7 @@ from memoryhub.audit.access_log import TABLES
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.masked_text import masked
 from memoryhub.models import AccessedRow
-from memoryhub.search.views.rows import fact_url, history_url
+from memoryhub.search.views.rows import history_url
 from sessions_app.models import Session, Summary, Workspace
 from sessions_app.services.access_log import DOCUMENTS, ENTRIES
 
@@ -60,9 +60,8 @@ def _find(workspace: Workspace, rows: Iterable[AccessedRow]) -> RowsByTable:
     return {table: FINDERS[table](workspace, pks) for table, pks in keys.items() if table in FINDERS}
 
 
-def _find_facts(workspace: Workspace, pks: set[int]) -> dict[int, tuple[int, bool, str]]:
-    rows = Fact.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "document", "died", "text")
-    return {pk: (document, died is None, text) for pk, document, died, text in rows}
+def _find_facts(workspace: Workspace, pks: set[int]) -> dict[int, str]:
+    return dict(Fact.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "text"))
 
 
 def _find_summaries(workspace: Workspace, pks: set[int]) -> dict[int, Summary]:
@@ -124,8 +123,6 @@ def _span(row: AccessedRow) -> str:
 
 
 def _label(table: str, found_row: Any) -> str:
-    if table == "facts":
-        return excerpt(found_row[2])
     if table == "history":
         return excerpt(found_row[1])
     return excerpt(found_row.content if table == "summaries" else found_row)
@@ -135,8 +132,7 @@ def _url(slug: str, table: str, pk: int, found_row: Any) -> str:
     if table in DETAILS:
         return reverse(DETAILS[table][1], args=[slug, pk])
     if table == "facts":
-        document, is_living, _ = found_row
-        return fact_url(slug, document, pk, is_living=is_living)
+        return reverse("documents:fact", args=[slug, pk])
     if table == "history":
         return history_url(slug, pk, found_row[0])
     page = reverse("sessions:detail", args=[slug, found_row.session_id if table == "summaries" else pk])

@@ -64,7 +64,7 @@ def test_results_of_every_kind_link_to_their_rows(workspace, viewer_client):
         (workspace.key_values.get(), "knowledge:key-value"),
         (workspace.cached_responses.get(), "knowledge:cached-response"),
         (workspace.documents.get(), "documents:document"),
-        (workspace.documents.get(), "documents:facts"),
+        (workspace.facts.get(), "documents:fact"),
     ):
         assert reverse(name, args=[workspace.slug, row.pk]) in html
     assert "<mark>heron</mark> 0" in html

@@ -24,7 +24,6 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import Page, keyset_page, parse_int
 from memoryhub.models import AccessRecord
 from memoryhub.permissions import get_workspace
-from memoryhub.search.views.rows import fact_url
 from sessions_app.models import Entry, Workspace
 
 
@@ -147,8 +146,7 @@ def _target_url(workspace: Workspace, target: Target) -> str:
     if target.entry:
         return reverse("sessions:entry", args=[workspace.slug, target.entry.pk])
     if target.fact:
-        is_living = target.fact.died_id is None
-        return fact_url(workspace.slug, target.fact.document_id, target.fact.pk, is_living=is_living)
+        return reverse("documents:fact", args=[workspace.slug, target.fact.pk])
     return ""
 
 

@@ -213,14 +213,7 @@ def _summary(row: Any, slug: str) -> tuple[str, str]:
 
 def _memory(row: Any, slug: str) -> tuple[str, str]:
     title = " · ".join(part for part in (row.document.name, row.section) if part)
-    return title, fact_url(slug, row.document_id, row.pk, is_living=row.died_id is None)
-
-
-def fact_url(slug: str, document: int, pk: int, *, is_living: bool = True) -> str:
-    """Return the URL of a fact, or of its document if the fact was removed."""
-    if not is_living:
-        return reverse("documents:document", args=[slug, document])
-    return f"{reverse('documents:facts', args=[slug, document])}#fact-{pk}"
+    return title, reverse("documents:fact", args=[slug, row.pk])
 
 
 def _document(row: Any, slug: str) -> tuple[str, str]:
@@ -288,6 +281,6 @@ def _grip_url(hit: GripHit, slug: str, documents: Mapping[int, int]) -> str:
     if hit.kind == "history":
         return "" if hit.position is None else history_url(slug, hit.id, hit.position)
     if hit.is_fact:
-        return fact_url(slug, documents[hit.id], hit.id)
+        return reverse("documents:fact", args=[slug, hit.id])
     page = "knowledge:knowledge-entry" if hit.kind == "knowledge" else "documents:document"
     return reverse(page, args=[slug, hit.id])
