@@ -36,7 +36,7 @@ class RowOutlook:
 
 
 def row_outlook(workspace: Workspace) -> RowOutlook:
-    """Estimate the work of embedding a workspace's rows. Two queries per kind."""
+    """Estimate the work of embedding a workspace's rows. One query for each kind."""
     settings = embedding_settings_for(workspace)
     rows, characters = rows_to_embed(workspace.pk)
     tokens = max(rows, characters // CHARS_PER_TOKEN)

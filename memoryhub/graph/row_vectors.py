@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import (
     Case,
+    Count,
     Exists,
     F,
     IntegerField,
@@ -135,8 +136,8 @@ def rows_to_embed(workspace_id: int) -> tuple[int, int]:
     for kind in SOURCES:
         cut = Length(Substr(_text(SOURCES[kind]), 1, MOST_CHARS), output_field=IntegerField())
         lengths = _newest(workspace_id, kind).annotate(length=cut)
-        found = lengths.aggregate(characters=Sum("length"))
-        rows += lengths.count()
+        found = lengths.aggregate(rows=Count("length"), characters=Sum("length"))
+        rows += found["rows"]
         characters += found["characters"] or 0
     return rows, characters
 
