@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from heapq import nsmallest
-from typing import Any
 
 from django.db import connection
 from django.db.models import Count, Model, Q
-from django.db.models.functions import TruncMonth
 from django.utils.translation import gettext
 
 from memoryhub.lib.masked_text import masked
@@ -20,6 +18,7 @@ from memoryhub.lib.search.query import Query
 from memoryhub.search.counts import INCOMPLETE, Clock, as_searched
 from memoryhub.search.filters import WINDOW, FilteredKind, Scope, filtered_kinds, load
 from memoryhub.search.kinds import KINDS
+from memoryhub.search.month_counts import by_month, month_of
 
 MILLISECONDS = 300
 LISTING_MILLISECONDS = 200  # for the keys of all kinds
@@ -206,9 +205,6 @@ def _count_facets(filtered: FilteredKind, counted: dict[str, Counter[str]]) -> N
     if kind.name != "entry" and (count := rows.count()):
         counted["kind"][kind.name] += count
     if kind.time:
-        months: Sequence[Any] = (
-            rows.annotate(month=TruncMonth(kind.time)).values_list("month").annotate(n=Count("pk"))
-        )
-        for month, count in months:
-            if month:
-                counted["month"][f"{month:%Y-%m}"] += count
+        timed = rows.exclude(**{kind.time: None}).annotate(month=by_month(kind.time))
+        for month, count in timed.values_list("month").annotate(n=Count("pk")):
+            counted["month"][f"{month_of(month):%Y-%m}"] += count

@@ -9,7 +9,6 @@ from datetime import date, timedelta
 
 from django.db import connection
 from django.db.models import Count
-from django.db.models.functions import TruncMonth
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -19,6 +18,7 @@ from memoryhub.lib.search.query_editing import without_filter
 from memoryhub.lib.time_charts import Series, TimeChart, time_chart
 from memoryhub.search.counts import as_searched
 from memoryhub.search.filters import DATES, WINDOW, Scope, filtered_kinds
+from memoryhub.search.month_counts import by_month, month_of
 
 MILLISECONDS = 150
 
@@ -33,7 +33,7 @@ def count_by_month(scope: Scope, query: Query, *, kinds: Iterable[str] = (), pat
         filtered.matches(window=WINDOW)
         .order_by()
         .filter(**{f"{filtered.kind.time}__isnull": False})
-        .annotate(month=TruncMonth(filtered.kind.time))
+        .annotate(month=by_month(filtered.kind.time))
         .values("month")
         .annotate(matches=Count("pk"))
         .values_list("month", "matches")
@@ -45,7 +45,7 @@ def count_by_month(scope: Scope, query: Query, *, kinds: Iterable[str] = (), pat
     found: Counter[date] = Counter()
     with time_limit(connection, MILLISECONDS * patience):
         for month, matches in parts[0].union(*parts[1:], all=True):
-            found[month.date()] += matches
+            found[month_of(month).date()] += matches
     return dict(found)
 
 

@@ -8,10 +8,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.lib.search.query import parse
 from memoryhub.search import Scope
+from memoryhub.search.listing import facets
 from memoryhub.search.months import count_by_month
 from sessions_app.models import Session, Workspace
 from tests.hub import NOW
@@ -166,6 +168,19 @@ def test_matches_by_month_take_one_query(workspace):
 
     assert months == {date(2026, 4, 1): 4}
     assert len(queries_apart_from_limits(queries)) == 1
+
+
+def test_months_are_those_of_the_readers_time_zone(workspace):
+    for number, minute in enumerate((10, 14, 16)):  # before, before and after midnight in Kathmandu
+        say(workspace, "heron", key=f"slack:{number}", timestamp=f"2026-04-30T18:{minute}:30Z")
+    scope, query = Scope((workspace.pk,), own_sessions=True), parse("heron", now=NOW)
+
+    with timezone.override("Asia/Kathmandu"):
+        months = count_by_month(scope, query, kinds=("entry",))
+        values = facets(scope, query, kinds=("entry",))["month"]
+
+    assert months == {date(2026, 4, 1): 2, date(2026, 5, 1): 1}
+    assert [(one.value, one.count) for one in values] == [("2026-05", 1), ("2026-04", 2)]
 
 
 def test_months_that_take_too_long_are_left_out_and_the_page_says_so(workspace, viewer_client, monkeypatch):
