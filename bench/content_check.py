@@ -19,6 +19,7 @@ from pathlib import Path
 import content_check_avoiding_cases as avoiding
 import content_check_cases as cases
 import content_check_fresh_cases as fresh
+import content_check_last_cases as last
 import content_check_later_cases as later
 import content_check_unseen_cases as unseen
 
@@ -63,6 +64,8 @@ def main(*, misses: bool) -> int:
     report("facts that resemble those", avoiding.AVOIDING_FACTS, most=0.02, misses=misses)
     report("instructions, stated as facts or settings", later.LATER_INSTRUCTIONS, least=0.95, misses=misses)
     report("facts, many with rules or addresses", later.LATER_FACTS, most=0.02, misses=misses)
+    report("instructions, last", last.LAST_INSTRUCTIONS, least=0.95, misses=misses)
+    report("facts, last", last.LAST_FACTS, most=0.02, misses=misses)
     if fixtures:
         results.append(report("facts from the fixtures", fixtures, most=0.02, misses=misses))
     return int(not all(results))

@@ -17,6 +17,7 @@ from pathlib import Path
 import content_check_avoiding_cases as avoiding
 import content_check_cases as cases
 import content_check_fresh_cases as fresh
+import content_check_last_cases as last
 import content_check_later_cases as later
 import content_check_unseen_cases as unseen
 import numpy as np
@@ -60,6 +61,7 @@ def tables() -> dict[str, Table]:
         "indirect": (fresh.INDIRECT_INSTRUCTIONS, fresh.INDIRECT_FACTS),
         "avoiding": (avoiding.AVOIDING_INSTRUCTIONS, avoiding.AVOIDING_FACTS),
         "later": (later.LATER_INSTRUCTIONS, later.LATER_FACTS),
+        "last": (last.LAST_INSTRUCTIONS, last.LAST_FACTS),
     }
     return made | {path.stem: texts_in(path) for path in sorted(TEXTS.glob("*.txt"))}
 

@@ -53,14 +53,12 @@ def check_text(text: str, *, only: Collection[int] | None = None) -> list[Findin
     found = {number: finding for number in checked if (finding := _check_line(lines[number - 1], number))}
     wanted = [passage for passage in passages if passage[0][0][0] in checked]
     for numbers, joined in (join for passage in _suspicious(wanted, lines) for join in passage):
-        known = [number for number in numbers if number in found]
-        goes_on = not known or (len(known) < len(numbers) and _is_wrapped(lines, numbers))
-        if goes_on and (code := shape_of(joined)):
+        if _may_share(numbers, found, lines) and (code := shape_of(joined)):
             for number in numbers:
                 found.setdefault(number, Finding(code, number, EXPLANATIONS[code]))
     for numbers, joined in (passage[0] for passage in wanted):
-        if found.keys().isdisjoint(numbers) and resembles(joined):
-            found |= {number: Finding(INSTRUCTION, number, RESEMBLES) for number in numbers}
+        if _may_share(numbers, found, lines) and resembles(joined):
+            found = {number: Finding(INSTRUCTION, number, RESEMBLES) for number in numbers} | found
     return [found[number] for number in sorted(found) if only is None or number in only]
 
 
@@ -135,6 +133,12 @@ def _goes_on(text: str, line: str) -> bool:
     if _STARTS_ITEM.match(line) or _FINISHED.search(text):
         return False
     return line[0].isspace() or not _STARTS_SENTENCE.match(line)
+
+
+def _may_share(numbers: list[int], found: dict[int, Finding], lines: list[str]) -> bool:
+    """Return whether lines that are joined may have a finding together that not all of them have."""
+    known = [number for number in numbers if number in found]
+    return not known or (len(known) < len(numbers) and _is_wrapped(lines, numbers))
 
 
 def _is_wrapped(lines: list[str], numbers: list[int]) -> bool:

@@ -21,13 +21,14 @@ HEADER = struct.Struct("<ff")  # the size of a step of the weights, and what is 
 CERTAINLY_FACT = -2.5
 MAX_PART_CHARS = 240
 MIN_SENTENCE_CHARS = 30
+_SENTENCE = re.compile(r"\S\s+\S+\s+\S|[\u3040-\u30ff\u3400-\u9fff]{5}")  # three words; an address alone says nothing
 _END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।؟۔])")
 
 
 @lru_cache(4_096)  # a line is also read with the one after it
 def resembles_instruction(folded: str) -> bool:
     """Return whether a part of a folded text resembles the instructions of the tables."""
-    return any(score(part) > 0 for part in _parts(folded))
+    return any(score(part) > 0 for part in _parts(folded) if _SENTENCE.search(part))
 
 
 def resembles_fact(folded: str) -> bool:
