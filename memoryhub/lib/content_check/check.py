@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from memoryhub.lib.content_check.reach import reach_of
+from memoryhub.lib.content_check.resemblance import SENTENCE_END
 from memoryhub.lib.content_check.shape import EXPLANATIONS, INSTRUCTION, may_have_finding, resembles, shape_of
 
 RESEMBLES = "resembles instructions to a model"
@@ -56,8 +57,10 @@ def check_text(text: str, *, only: Collection[int] | None = None) -> list[Findin
         if _may_share(numbers, found, lines) and (code := shape_of(joined)):
             for number in numbers:
                 found.setdefault(number, Finding(code, number, EXPLANATIONS[code]))
-    for numbers, joined in (passage[0] for passage in wanted):
-        if _may_share(numbers, found, lines) and resembles(joined):
+    for numbers, _ in (passage[0] for passage in wanted):
+        if _may_share(numbers, found, lines) and resembles(
+            _sentence_across(*(lines[number - 1] for number in numbers))
+        ):
             found = {number: Finding(INSTRUCTION, number, RESEMBLES) for number in numbers} | found
     return [found[number] for number in sorted(found) if only is None or number in only]
 
@@ -133,6 +136,11 @@ def _goes_on(text: str, line: str) -> bool:
     if _STARTS_ITEM.match(line) or _FINISHED.search(text):
         return False
     return line[0].isspace() or not _STARTS_SENTENCE.match(line)
+
+
+def _sentence_across(first: str, second: str) -> str:
+    """Return the sentence that begins in a line and goes on in the next one."""
+    return f"{SENTENCE_END.split(first.rstrip())[-1]} {SENTENCE_END.split(_bare(second))[0]}"
 
 
 def _may_share(numbers: list[int], found: dict[int, Finding], lines: list[str]) -> bool:

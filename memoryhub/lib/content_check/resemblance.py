@@ -22,10 +22,9 @@ CERTAINLY_FACT = -2.5
 MAX_PART_CHARS = 240
 MIN_SENTENCE_CHARS = 30
 _SENTENCE = re.compile(r"\S\s+\S+\s+\S|[\u3040-\u30ff\u3400-\u9fff]{5}")  # three words; an address alone says nothing
-_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।؟۔])")
+SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；।؟۔])")
 
 
-@lru_cache(4_096)  # a line is also read with the one after it
 def resembles_instruction(folded: str) -> bool:
     """Return whether a part of a folded text resembles the instructions of the tables."""
     return any(score(part) > 0 for part in _parts(folded) if _SENTENCE.search(part))
@@ -36,6 +35,7 @@ def resembles_fact(folded: str) -> bool:
     return score(folded) < CERTAINLY_FACT
 
 
+@lru_cache(4_096)  # a sentence is also read with its neighbours, and when a rule applies to it
 def score(folded: str) -> float:
     """Return how much a text resembles an instruction: below 0 for a fact. Takes linear time."""
     step, constant, weights = _weights()
@@ -53,7 +53,7 @@ def _weights() -> tuple[float, float, memoryview]:
 def _parts(folded: str) -> set[str]:
     """Return the sentences of a text, and its parts of several sentences up to ``MAX_PART_CHARS``."""
     parts, part = {folded[:MAX_PART_CHARS]}, ""
-    for sentence in chain.from_iterable(map(_pieces, _END.split(folded))):
+    for sentence in chain.from_iterable(map(_pieces, SENTENCE_END.split(folded))):
         if len(part) + len(sentence) > MAX_PART_CHARS:
             parts.add(part)
             part = ""
