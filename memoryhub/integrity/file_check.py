@@ -1,7 +1,8 @@
-"""Check the structure of the SQLite file, and keep the result beside it for the health address."""
+"""Check the structure of the SQLite file and its disk, and keep the result beside it for the health address."""
 
 from __future__ import annotations
 
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from django.db import DatabaseError, connection
 
 from memoryhub.lib.database_faults import DAMAGED, fault_of
 
+MIN_FREE = 2**20  # bytes of disk, below which changes soon fail
 STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock
 
 
@@ -37,6 +39,16 @@ def known_damage() -> str:
         return _record().read_text()
     except OSError:
         return ""
+
+
+def is_disk_full() -> bool:
+    """Return whether the disk of the SQLite file has no space left for changes."""
+    if connection.vendor != "sqlite":
+        return False
+    try:
+        return shutil.disk_usage(_record().parent).free < MIN_FREE
+    except OSError:
+        return False
 
 
 def _first_damage(seconds: float) -> tuple[str, bool]:

@@ -60,3 +60,12 @@ def test_a_check_without_time_says_nothing(file, monkeypatch):
     damage(file)
 
     assert (file_check.check_file(-1), file_check.known_damage()) == ("", "")
+
+
+def test_a_full_disk_is_reported_before_a_change_fails(file, client, monkeypatch):
+    real = file_check.shutil.disk_usage(file.parent)
+    monkeypatch.setattr(file_check.shutil, "disk_usage", lambda _: real._replace(free=4096))
+
+    answer = client.get("/health/")
+
+    assert (answer.status_code, answer.json()) == (507, {"status": "disk_full"})

@@ -16,9 +16,9 @@ from memoryhub.dashboard.navigation import count_parts
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
 from memoryhub.inbox.scope import role_scope
-from memoryhub.integrity.file_check import known_damage
+from memoryhub.integrity.file_check import is_disk_full, known_damage
 from memoryhub.jobs.queue import LIVE, request_job
-from memoryhub.lib.database_faults import DAMAGED, UNAVAILABLE, fault_of
+from memoryhub.lib.database_faults import DAMAGED, DISK_FULL, UNAVAILABLE, fault_of
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.models import Job
@@ -78,6 +78,8 @@ def health(_request: HttpRequest) -> JsonResponse:
         return JsonResponse({"status": fault.code}, status=fault.status)
     if known_damage():
         return JsonResponse({"status": DAMAGED.code}, status=DAMAGED.status)
+    if is_disk_full():
+        return JsonResponse({"status": DISK_FULL.code}, status=DISK_FULL.status)
     return JsonResponse({"status": "ok"})
 
 
