@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 OWN_CHANNELS = ("dream", "heartbeat", "cron")  # of the sessions in which agents' programs work on their own
+OWN_KEY = "heartbeat"  # of one of them, which may have another channel
 
 
 def of_own_sessions(prefix: str = "") -> Q:
     """Match the sessions that an agent's program started itself: dream:…, heartbeat and cron:…"""
-    return Q(**{f"{prefix}channel__in": OWN_CHANNELS}) | Q(**{f"{prefix}key": "heartbeat"})
+    return Q(**{f"{prefix}channel__in": OWN_CHANNELS}) | Q(**{f"{prefix}key": OWN_KEY})
 
 
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):

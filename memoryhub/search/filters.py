@@ -17,7 +17,7 @@ from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching
 from memoryhub.lib.search.query import Filter, Query
 from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
 from sessions_app.models import Session
-from sessions_app.querysets import of_own_sessions
+from sessions_app.querysets import OWN_CHANNELS, OWN_KEY, of_own_sessions
 
 DATES = ("before", "after", "on")
 WINDOW = 10_000  # newest matches of a kind that are counted, listed and faceted
@@ -210,7 +210,26 @@ def _own_sessions(scope: Scope, query: Query) -> QuerySet[Session] | None:
     own: QuerySet[Session] = Session.objects.filter(of_own_sessions())
     if scope.workspaces is not None:
         own = own.filter(workspace__in=scope.workspaces)
-    return own if own.exists() else None
+    return own if _has_rows(own_sessions_sql(scope.workspaces)) else None
+
+
+def own_sessions_sql(workspaces: tuple[int, ...] | None) -> Sql:
+    """Return the SQL that tells whether workspaces have agents' own sessions.
+
+    Two subqueries: for one with OR, SQLite would read all sessions of a workspace.
+    """
+    keys = ", ".join(["%s"] * len(workspaces)) if workspaces is not None else "SELECT id FROM sessions_app_workspace"
+    found = f"EXISTS (SELECT 1 FROM sessions_app_session WHERE workspace_id IN ({keys or 'NULL'}) AND"
+    channels = ", ".join(["%s"] * len(OWN_CHANNELS))
+    params = list(workspaces or ())
+    sql = f"SELECT {found} channel IN ({channels})) OR {found} key = %s)"
+    return sql, [*params, *OWN_CHANNELS, *params, OWN_KEY]
+
+
+def _has_rows(question: Sql) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(*question)
+        return bool(cursor.fetchone()[0])
 
 
 def _names_session(query: Query) -> bool:

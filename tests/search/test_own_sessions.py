@@ -7,10 +7,12 @@ from django.urls import reverse
 
 from memoryhub.runs import extract
 from memoryhub.runs.extract import request_if_due
+from memoryhub.search import Scope, find
+from memoryhub.search.filters import own_sessions_sql
 from sessions_app.models import Session, Workspace
 from tests.api.conftest import caller, token_for
 from tests.hub import NOW, add, open_at
-from tests.searches import say, texts
+from tests.searches import asked, say, texts
 
 pytestmark = pytest.mark.django_db
 OWN = ("dream:20260301-070000", "heartbeat", "cron:9f2c41d7")
@@ -42,6 +44,27 @@ def test_many_own_sessions_make_no_longer_queries(atlas):
 
     assert found == ["The crane of cli:main"]
     assert written(many) < written(few) + 100
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a plan of SQLite")
+@pytest.mark.parametrize("keys", [(1,), (1, 2), None])
+def test_whether_there_are_own_sessions_is_looked_up_in_indexes(atlas, keys):
+    sql, params = own_sessions_sql(keys)
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {sql}", params)
+        plan = [step for *_, step in cursor.fetchall() if "sessions_app_session" in step]
+
+    assert len(plan) == 2
+    assert all("workspace_id=? AND" in step for step in plan)
+
+
+@pytest.mark.parametrize("key", ["dream:1", "heartbeat", "cron:x", "cli:dream"])
+def test_own_sessions_are_recognised_by_channel_or_key(workspace, key):
+    say(workspace, "The crane", key=key)
+
+    expected = ["The crane"] if key == "cli:dream" else []
+    assert texts("crane", workspace) == texts("crane") == expected
+    assert find(Scope(()), asked("crane"), now=NOW).hits == []
 
 
 def written(queries: CaptureQueriesContext) -> int:
