@@ -74,22 +74,39 @@ def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) 
     filtered_list = [filtered for filtered in filtered_kinds(scope, query, kinds) if filtered.has_words]
     filtered_list += [filtered.entries for filtered in filtered_list if filtered.entries]
     asked = count_rows_by_term(filtered_list, query.ranked_terms, clock)
+    missing = _missing_phrases(query, asked)
     unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
+    unknown += missing
     if not unknown or not asked:
         return CountedQuery(query, asked)
+    required = tuple(group for group in query.required if group[0] not in missing)
+    query = replace(query, terms=(*query.terms, *missing), required=required)
     terms = [part for term in query.terms for part in (_parts(term) if term in unknown else [term])]
     query = replace(query, terms=tuple(dict.fromkeys(terms))[:MAX_TERMS])
     filtered_list = [
-        replace(one.filtered, index_query=replace(one.filtered.index_query, terms=query.terms)) for one in asked
+        replace(
+            one.filtered, index_query=replace(one.filtered.index_query, terms=query.terms, required=query.required)
+        )
+        for one in asked
     ]
     names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
     note = gettext("No exact match for %(words)s: its parts were searched.") % {"words": names}
     return CountedQuery(query, count_rows_by_term(filtered_list, query.ranked_terms, clock), [note])
 
 
+def _missing_phrases(query: Query, asked: Sequence[KindQuery]) -> list[Term]:
+    """Return the quoted phrases beside other words that no row contains, such as a title in a question."""
+    if not query.terms:
+        return []
+    phrases = [group[0] for group in query.required if len(group) == 1 and group[0].is_quoted]
+    return [term for term in phrases if len(_parts(term)) > 1 and not any(one.counts.get(term) for one in asked)]
+
+
 def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
     """Return a query as ``ranking.find`` runs it: terms that no row contains are split."""
-    if not any(len(_parts(term)) > 1 for term in query.terms):
+    if not any(
+        len(_parts(term)) > 1 for term in (*query.terms, *(term for group in query.required for term in group))
+    ):
         return query
     return count_words(scope, query, kinds, Clock(MILLISECONDS)).query
 

@@ -114,3 +114,14 @@ def test_the_page_highlights_the_exact_text(workspace, admin_client):
 )
 def test_ordinary_words_have_no_signs(typed):
     assert not any(term.literal for term in asked(typed).ranked_terms)
+
+
+def test_a_quoted_title_in_a_question_that_nothing_contains_is_searched_as_words(workspace):
+    say(workspace, "I read a book on what is impossible", "nothing of the kind")
+
+    found = search('When did Mel read the book "nothing is impossible"?', workspace)
+    assert found.hits[0].row.content == "I read a book on what is impossible"
+    assert found.notes == ["No exact match for “nothing is impossible”: its parts were searched."]
+    assert texts('"nothing is impossible"', workspace) == []
+    assert texts('book "nothing is impossible" "of the kind"', workspace) == ["nothing of the kind"]
+    assert texts('book "of the kind"', workspace) == ["nothing of the kind"]
