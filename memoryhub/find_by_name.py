@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext
 
 from knowledge_app.models import MemoryDocument
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.errors import NotFound
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.entries import session_by_key
@@ -32,7 +33,7 @@ def find_session(workspace: Workspace, key: str) -> Session:
 def find_document(workspace: Workspace, name: str) -> MemoryDocument:
     """Return a memory document by its name, in any case if that is unique. Raises NotFound, which lists the names."""
     documents = MemoryDocument.objects.select_related("head").filter(workspace=workspace, head__isnull=False)
-    found = list(documents.filter(name=name)[:1]) or list(documents.filter(name__iexact=name)[:2])
+    found = list(documents.filter(name=name)[:1]) or list(documents.filter(any_case("name__iexact", name))[:2])
     if len(found) == 1:
         return found[0]
     names = list(documents.order_by("name").values_list("name", flat=True)[: MAX_NAMES + 1])

@@ -16,6 +16,7 @@ from memoryhub.admin.edits import edit_action, merge_knowledge
 from memoryhub.admin.forms import EditForm, MoveForm, RecategoriseForm, TagForm, WithdrawForm
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.admin.tables import TableAdmin
+from memoryhub.lib.any_case import any_case
 
 IN_USE = ("withdrawn_at", admin.EmptyFieldListFilter)
 
@@ -101,7 +102,9 @@ class KeyValueAdmin(TableAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         for bit in smart_split(search_term):
             word = unescape_string_literal(bit) if bit.startswith(('"', "'")) and bit[0] == bit[-1] else bit
-            queryset = queryset.filter(Q(key__icontains=word) | Q(is_secret=False, value__icontains=word))
+            queryset = queryset.filter(
+                any_case("key__icontains", word) | (Q(is_secret=False) & any_case("value__icontains", word))
+            )
         return queryset, False
 
 

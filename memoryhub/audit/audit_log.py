@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.tables.formulas import guard
 from sessions_app.models import AuditRecord, Workspace
@@ -61,13 +62,15 @@ def filter_records(records: QuerySet[AuditRecord], audit_filter: AuditFilter) ->
     elif audit_filter.kind == "changes":
         records = records.exclude(action="entry.added").exclude(action__startswith="run.")
     lookups = {
-        "actor_name__icontains": audit_filter.who,
         "actor_kind": audit_filter.actor,
         "action__startswith": audit_filter.noun and f"{audit_filter.noun}.",
-        "text__icontains": audit_filter.text,
         "at__gte": audit_filter.since and start_of_day(audit_filter.since),
         "at__lte": audit_filter.until and end_of_day(audit_filter.until),
     }
+    if audit_filter.who:
+        records = records.filter(any_case("actor_name__icontains", audit_filter.who))
+    if audit_filter.text:
+        records = records.filter(any_case("text__icontains", audit_filter.text))
     return records.filter(**{lookup: value for lookup, value in lookups.items() if value})
 
 

@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import MemoryDocument
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query import Query, parse
 from memoryhub.lib.search.tokenizing import fold
@@ -47,14 +48,16 @@ def palette_matches(
     """
     if len(text.strip()) < MIN_CHARS:
         return PaletteMatches()
-    named = Q(name__icontains=text.strip()) | Q(slug__istartswith=text.strip())
+    named = any_case("name__icontains", text.strip()) | Q(slug__istartswith=text.strip())
     query = parse(text, now=now, prefix=True, zone=zone)
     sessions = _within_time_limit(_sessions(scope, text.strip()))
     return PaletteMatches(
         _within_time_limit(visible.filter(named).order_by("name", "pk")),
         sessions,
         _within_time_limit(
-            _in(scope, MemoryDocument.objects.filter(name__icontains=text.strip())).order_by("name", "pk")
+            _in(scope, MemoryDocument.objects.filter(any_case("name__icontains", text.strip()))).order_by(
+                "name", "pk"
+            )
         ),
         find(scope, query, now=now, kinds=("memory", "knowledge"), options=PLAIN, limit=MAX_OF_A_KIND),
         _conversations(scope, query, sessions, now=now) if len(sessions) < MAX_OF_A_KIND else [],
@@ -69,7 +72,7 @@ def _conversations(scope: Scope, query: Query, named: Sequence[Session], *, now:
 
 
 def _sessions(scope: Scope, text: str) -> QuerySet[Session]:
-    fits = Q(key__icontains=text) | Q(title__icontains=text)
+    fits = any_case("key__icontains", text) | any_case("title__icontains", text)
     return _in(scope, Session.objects.filter(fits)).order_by("-updated_at", "-pk")
 
 

@@ -17,6 +17,7 @@ from memoryhub.graph.graph_cache import ShownNode
 from memoryhub.graph.keywords import WORD
 from memoryhub.graph.memory_graph import term_key
 from memoryhub.graph.memory_texts import key_words, project_of, safe_text
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import encode_cursor, parse_int
 from memoryhub.lib.search.tokenizing import fold
@@ -83,9 +84,9 @@ def _of_tag(workspace: Workspace, node: ShownNode, rest: str) -> Iterator[list[N
     def has_tag(row: Any) -> bool:
         return rest in (fold(row.category), *(fold(str(tag))[:80] for tag in getattr(row, "tags", [])))
 
-    tagged = Q(category__iexact=rest) | Q(tags__icontains=node.label)
-    yield _facts(_living_facts(workspace).filter(category__iexact=rest), has_tag)
-    yield _knowledge(_living(KnowledgeEntry, workspace).filter(tagged | Q(tags__icontains=rest)), has_tag)
+    tagged = any_case("category__iexact", rest) | any_case("tags__icontains", node.label)
+    yield _facts(_living_facts(workspace).filter(any_case("category__iexact", rest)), has_tag)
+    yield _knowledge(_living(KnowledgeEntry, workspace).filter(tagged | any_case("tags__icontains", rest)), has_tag)
     yield _observations(_living(Observation, workspace).filter(category=rest), has_tag)
 
 
@@ -133,11 +134,8 @@ def _with_words(rows: QuerySet[Any], node: ShownNode, *columns: str) -> QuerySet
     wanted = Q()
     for word in WORD.findall(node.label):
         beginning = word[: max(3, len(word) - 3)] if node.kind_name == "term" else word
-        spellings = dict.fromkeys((beginning, beginning.lower(), beginning.capitalize(), beginning.upper()))
         for column in columns:
-            wanted |= Q(**{f"{column}__icontains": beginning})
-            for spelling in () if beginning.isascii() else spellings:
-                wanted |= Q(**{f"{column}__contains": spelling})
+            wanted |= any_case(f"{column}__icontains", beginning)
     return rows.filter(wanted) if wanted else rows.none()
 
 

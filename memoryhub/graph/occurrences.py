@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from memoryhub.graph.keywords import has_word
+from memoryhub.lib.any_case import any_case
 from sessions_app.models import Workspace
 
 MOST_LOOKED_AT = 200  # rows containing the substring that are checked for the whole word
@@ -25,6 +26,5 @@ def knowledge_with(workspace: Workspace, word: str, *, most: int = 10) -> list[K
 
 
 def _with_word(rows: QuerySet[RowT], word: str, most: int) -> list[RowT]:
-    variants = Q(content__icontains=word) | Q(content__contains=word.capitalize()) | Q(content__contains=word.upper())
-    found = rows.filter(variants).order_by("-id")[:MOST_LOOKED_AT]
+    found = rows.filter(any_case("content__icontains", word)).order_by("-id")[:MOST_LOOKED_AT]
     return [row for row in found if has_word(row.content, word)][:most]

@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query_tokens import clean_query, quote_value
@@ -78,7 +79,8 @@ def _within_scope(rows: QuerySet, scope: Scope) -> QuerySet:  # type: ignore[typ
 
 def _sessions(scope: Scope, prefix: str) -> Values:
     rows = _within_scope(Session.objects.all(), scope)
-    fits = Q(key__istartswith=prefix) | Q(key__icontains=f":{prefix}") | Q(title__istartswith=prefix)
+    fits = any_case("key__istartswith", prefix) | any_case("key__icontains", f":{prefix}")
+    fits |= any_case("title__istartswith", prefix)
     found = rows.filter(fits).order_by("-updated_at", "-pk").values_list("key", "title")[: MOST * 2]
     return list(dict(found).items())
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from django.db import connection
 from django.db.models import Q
 
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.search.hits import WeightedTerm, find_hits
 from memoryhub.lib.search.matching import best_matches
 from memoryhub.lib.search.query import Term
@@ -37,7 +38,7 @@ def _contains(kind: Kind, term: Term) -> Q:
     condition = Q(pk__in=[])
     for name in kind.texts:
         shown = Q(**{kind.hidden_by[name]: False}) if name in kind.hidden_by else Q()
-        condition |= Q(**{f"{name}__icontains": term.literal}) & shown
+        condition |= any_case(f"{name}__icontains", term.literal) & shown
     return condition
 
 

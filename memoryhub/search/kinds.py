@@ -20,6 +20,7 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
+from memoryhub.lib.any_case import any_case
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION
 
@@ -71,28 +72,29 @@ class Kind:
 
 
 def _is(lookup: str) -> Narrow:
-    return lambda value: Q(**{f"{lookup}__iexact": value})
+    return lambda value: any_case(f"{lookup}__iexact", value)
 
 
 def _holds(lookup: str) -> Narrow:
-    return lambda value: Q(**{f"{lookup}__icontains": value})
+    return lambda value: any_case(f"{lookup}__icontains", value)
 
 
 def _session(prefix: str = "session__") -> Narrow:
     """Match a session by its key, the part of the key after the channel, or its title."""
     return lambda value: (
-        Q(**{f"{prefix}key__iexact": value})
-        | Q(**{f"{prefix}key__iendswith": f":{value}"})
-        | Q(**{f"{prefix}title__iexact": value})
+        any_case(f"{prefix}key__iexact", value)
+        | any_case(f"{prefix}key__iendswith", f":{value}")
+        | any_case(f"{prefix}title__iexact", value)
     )
 
 
 def _author(value: str) -> Q:
-    return Q(name__iexact=value) | Q(role__iexact=value, name="")
+    return any_case("name__iexact", value) | (any_case("role__iexact", value) & Q(name=""))
 
 
 def _tool(value: str) -> Q:
-    return Q(kind=Entry.Kind.TOOL_RESULT, name__iexact=value) | Q(tool_calls__icontains=value)
+    is_result = Q(kind=Entry.Kind.TOOL_RESULT)
+    return (is_result & any_case("name__iexact", value)) | any_case("tool_calls__icontains", value)
 
 
 LIVING, WITHDRAWN = Q(withdrawn_at=None), Q(withdrawn_at__isnull=False)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import lock_document, open_document, revise_document
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.facts import split_sections
@@ -50,7 +51,7 @@ def find_or_start_document(workspace: Workspace, name: str) -> MemoryDocument:
     Raises NotFound, which lists the names.
     """
     documents = MemoryDocument.objects.filter(workspace=workspace)
-    known = list(documents.filter(name=name)[:1]) or list(documents.filter(name__iexact=name)[:2])
+    known = list(documents.filter(name=name)[:1]) or list(documents.filter(any_case("name__iexact", name))[:2])
     if len(known) == 1:
         return known[0]
     standard = {one.casefold(): one for one in NAMES}

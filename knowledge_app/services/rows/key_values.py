@@ -14,6 +14,7 @@ from knowledge_app.services.held_rows import hold_flagged
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
@@ -46,7 +47,7 @@ def list_keys(workspace: Workspace, prefix: str = "") -> list[str]:
 
 def with_text(rows: QuerySet[KeyValue], text: str) -> QuerySet[KeyValue]:
     """Return rows whose key or value contains a text, ignoring case. Masked values aren't searched."""
-    return rows.filter(Q(key__icontains=text) | Q(value__icontains=text, is_secret=False))
+    return rows.filter(any_case("key__icontains", text) | (Q(is_secret=False) & any_case("value__icontains", text)))
 
 
 @db_retry.retried

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import InviteForm
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation
@@ -55,7 +56,7 @@ def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 
 def _search_workspaces(named: str) -> list[Workspace]:
     """Return the first workspaces whose name contains a text."""
-    return list(Workspace.objects.filter(name__icontains=named).order_by("name", "id")[:MAX_WORKSPACES])
+    return list(Workspace.objects.filter(any_case("name__icontains", named)).order_by("name", "id")[:MAX_WORKSPACES])
 
 
 @require_POST

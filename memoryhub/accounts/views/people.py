@@ -22,6 +22,7 @@ from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
 from memoryhub.accounts.views.invitations import address_of
 from memoryhub.agents.api_tokens import tokens_of
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -67,7 +68,7 @@ def _filtered(users: QuerySet[User], filters: dict[str, Any]) -> QuerySet[User]:
         users = users.filter(is_active=state != "deactivated")
     if filters.get("workspace"):
         users = users.filter(pk__in=Membership.objects.filter(workspace=filters["workspace"]).values("user"))
-    return users.filter(username__icontains=filters["q"]) if filters.get("q") else users
+    return users.filter(any_case("username__icontains", filters["q"])) if filters.get("q") else users
 
 
 def person_page(request: HttpRequest, pk: int) -> HttpResponse:

@@ -16,6 +16,7 @@ from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import readable_workspace, record_access
 from memoryhub.find_by_name import find_document
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
@@ -182,7 +183,7 @@ def list_history(
     require(caller, "read")
     rows = unheld(HistoryEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None))
     rows = rows.select_related("session", "hold")
-    rows = rows.filter(content__icontains=text) if text else rows
+    rows = rows.filter(any_case("content__icontains", text)) if text else rows
     found, next_cursor = rows_after(rows, order=("-position",), cursor=cursor, size=limit)
     record_access(caller, "history.read", seen_rows("history", [row.pk for row in found]), now)
     return [history_document(row) for row in found], next_cursor

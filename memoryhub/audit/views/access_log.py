@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET
 from memoryhub.audit.access_log import Target, Touch, access_label, accesses_in, find_target, first_rows
 from memoryhub.audit.access_log_forms import AccessFilterForm
 from memoryhub.audit.read_rows import places_of
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.htmx import render_page
@@ -81,7 +82,7 @@ def _get_target(request: HttpRequest, workspace: Workspace) -> Target | None:
 
 def _filtered(rows: QuerySet[AccessRecord], filters: Mapping[str, Any]) -> QuerySet[AccessRecord]:
     if who := filters.get("who"):
-        rows = rows.filter(actor_name__icontains=who)
+        rows = rows.filter(any_case("actor_name__icontains", who))
     for name in ("via", "action"):
         if value := filters.get(name):
             rows = rows.filter(**{name: value})

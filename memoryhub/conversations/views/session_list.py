@@ -6,6 +6,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
 from memoryhub.conversations.forms import ORDERS, SessionFilterForm
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.charts import proportion
 from memoryhub.lib.htmx import render_page
@@ -88,7 +89,7 @@ def _filtered(sessions: QuerySet[Session], filters: dict[str, str]) -> QuerySet[
     is_archive = filters.get("state") == "archived"
     sessions = sessions.filter(archived_at__isnull=not is_archive)
     if text := filters.get("q"):
-        sessions = sessions.filter(Q(key__icontains=text) | Q(title__icontains=text))
+        sessions = sessions.filter(any_case("key__icontains", text) | any_case("title__icontains", text))
     if channel := filters.get("channel"):
         sessions = sessions.filter(channel=channel)
     if (state := filters.get("state")) and not is_archive:

@@ -18,6 +18,7 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.documents.forms import HistoryFilterForm
 from memoryhub.edit_responses import EXPORT, answer_chosen, list_address
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action, selected_keys
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.extra_fields import Fields, with_extra_fields
@@ -63,7 +64,7 @@ def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[HistoryEnt
     filters = form.cleaned_data if form.is_valid() else {}
     entries = HistoryEntry.objects.filter(workspace=workspace)
     if text := filters.get("q"):
-        entries = entries.filter(content__icontains=text)
+        entries = entries.filter(any_case("content__icontains", text))
     if kept := filters.get("kept"):
         entries = entries.filter(is_archived=kept == "archive")
     session = parse_int(request.GET.get("session"))

@@ -18,6 +18,7 @@ from knowledge_app.models import Term
 from memoryhub.graph.graph_cache import ShownGraph, ShownNode, graph_of
 from memoryhub.graph.memory_graph import KINDS
 from memoryhub.graph.node_rows import rows_of
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import Page, parse_int, parse_ints
 from memoryhub.lib.search.tokenizing import fold
@@ -139,7 +140,9 @@ def _links(workspace: Workspace, node: ShownNode) -> list[tuple[Promise, str]]:
     if kind == "tag":
         query = f"category:{node.category}" if node.category else f'tag:"{node.label}"'
     links.append((_("Search"), f"{reverse('search', args=[slug])}?{urlencode({'q': query})}"))
-    if kind == "term" and (term := Term.objects.filter(workspace=workspace, text__iexact=node.label).first()):
+    if kind == "term" and (
+        term := Term.objects.filter(any_case("text__iexact", node.label), workspace=workspace).first()
+    ):
         links.append((_("Neighbours in meaning"), reverse("term", args=[slug, term.pk])))
     return links
 

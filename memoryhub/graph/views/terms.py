@@ -11,6 +11,7 @@ from knowledge_app.models import SemanticGraph, Term
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_parts
 from memoryhub.graph.forms import TermFilterForm
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
@@ -24,7 +25,7 @@ def terms(request: HttpRequest, slug: str) -> HttpResponse:
     wishes = form.cleaned_data if form.is_valid() else {}
     rows = Term.objects.filter(workspace=workspace)
     if text := wishes.get("q"):
-        rows = rows.filter(Q(text__icontains=text) | Q(text__contains=text.lower()))
+        rows = rows.filter(any_case("text__icontains", text))
     living = Q(relations__is_removed=False)
     page = keyset_page(
         rows.defer("embedding").annotate(neighbour_count=Count("relations", filter=living)),

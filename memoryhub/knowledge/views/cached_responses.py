@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -14,6 +14,7 @@ from knowledge_app.services.rows.exporting import cache_file
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.knowledge.forms import CacheFilterForm
 from memoryhub.knowledge.kinds import Filters, Kind, Outcome
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.htmx import render_page
@@ -31,7 +32,7 @@ def _matching(workspace: Workspace, filters: Filters) -> QuerySet[CachedResponse
     if model := filters.get("model"):
         rows = rows.filter(model=model)
     if text := filters.get("q"):
-        rows = rows.filter(Q(preview__icontains=text) | Q(response__icontains=text))
+        rows = rows.filter(any_case("preview__icontains", text) | any_case("response__icontains", text))
     return rows
 
 

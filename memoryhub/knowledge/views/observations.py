@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
@@ -19,6 +19,7 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, move_action
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action, action_value
 from memoryhub.lib.content_check.ahead import findings_in
 from memoryhub.lib.htmx import render_page
@@ -36,7 +37,7 @@ def _matching(workspace: Workspace, filters: Filters) -> QuerySet[Observation]:
     if category := filters.get("category"):
         rows = rows.filter(category=category)
     if text := filters.get("q"):
-        rows = rows.filter(Q(content__icontains=text) | Q(source__icontains=text))
+        rows = rows.filter(any_case("content__icontains", text) | any_case("source__icontains", text))
     return rows.select_related("hold")
 
 

@@ -15,6 +15,7 @@ from memoryhub.graph.export import graph_document, graph_parts
 from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import ACTIONS, decide, find_term
+from memoryhub.lib.any_case import any_case
 from memoryhub.lib.errors import Invalid
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
@@ -88,7 +89,7 @@ class Command(JsonCommand):
 
 
 def _list(workspace: Workspace, contains: str, limit: int) -> dict[str, Any]:
-    rows = Term.objects.filter(workspace=workspace, text__icontains=contains).order_by("text")
+    rows = Term.objects.filter(any_case("text__icontains", contains), workspace=workspace).order_by("text")
     counted = rows.annotate(n=Count("relations", filter=Q(relations__is_removed=False)))
     graph = SemanticGraph.objects.filter(workspace=workspace).first()
     expected = outlook(workspace)
