@@ -284,18 +284,19 @@ CACHES: dict[str, dict[str, object]] = {  # rate limits, and markers of recent w
 }
 CACHES["calls"] = CACHES["default"]
 # CACHE_URL: redis://host:port/0, where all hubs count agents' calls; needs the package redis. Default: none.
-if _cache_url := os.environ.get("CACHE_URL"):
+CACHE_URL = os.environ.get("CACHE_URL", "")
+if CACHE_URL:
     if importlib.util.find_spec("redis") is None:
         raise ImproperlyConfigured('CACHE_URL is set: run `.venv/bin/pip install "redis>=5"`.')
     _timeouts = {"socket_connect_timeout": 1, "socket_timeout": 1}  # in seconds
     CACHES["calls"] = {
         "BACKEND": "memoryhub.lib.redis_counters.RedisCounters",
-        "LOCATION": _cache_url,
+        "LOCATION": CACHE_URL,
         "KEY_PREFIX": "memoryhub",
         "OPTIONS": _timeouts,
     }
 # Whether the web processes count agents' calls together, in the database. SQLite has one web process.
-SHARED_CALL_LIMITS = _database["ENGINE"].endswith("postgresql") and not _cache_url
+SHARED_CALL_LIMITS = _database["ENGINE"].endswith("postgresql") and not CACHE_URL
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

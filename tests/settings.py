@@ -15,7 +15,7 @@ _home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_place)
 atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["MEMORYHUB_HOME"] = _home
 os.environ["MEMORYHUB_QUIET_SECONDS"] = "0"
-for _name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
+for _name in ("DATABASE_URL", "DATABASE_DIRECT_URL", "CACHE_URL"):
     os.environ.pop(_name, None)
 for _name in [name for name in os.environ if name.startswith("MEMORYHUB_") and "REQUIRE" not in name]:
     if _name not in ("MEMORYHUB_HOME", "MEMORYHUB_QUIET_SECONDS"):

@@ -23,7 +23,13 @@ from sessions_app.services.stored_settings import HubSettings, hub_settings
 
 ATTRIBUTES = {"MEMORYHUB_TIME_ZONE": "TIME_ZONE", "MEMORYHUB_DEBUG": "DEBUG", "MEMORYHUB_SECRET_KEY": "SECRET_KEY"}
 ADDRESSES = frozenset(
-    {"MEMORYHUB_URL", "MEMORYHUB_LLM_BASE_URL", "MEMORYHUB_EMBEDDING_BASE_URL", "MEMORYHUB_PRIVATE_HOSTS"}
+    {
+        "MEMORYHUB_URL",
+        "MEMORYHUB_LLM_BASE_URL",
+        "MEMORYHUB_EMBEDDING_BASE_URL",
+        "MEMORYHUB_PRIVATE_HOSTS",
+        "CACHE_URL",
+    }
 )
 _CREDENTIALS = re.compile(r"^([^:/?#]*://)?.*@", re.DOTALL)
 _AMBIGUOUS = re.compile(r"^([^:/?#]*://)?.*[?#].*@.*$", re.DOTALL)
@@ -168,6 +174,11 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
         "PostgreSQL's own address, if `DATABASE_URL` is the address of a pooler in transaction mode, such as "
         "pgbouncer. Used for migrations, backups and locks. The hub then sends no startup options and uses no "
         "server-side cursors. Default: none."
+    ),
+    "CACHE_URL": _(
+        "A Redis in which all hubs count agents' calls, such as `redis://:password@10.0.0.7:6379/0`. Needs the "
+        "package `redis`. While it can't be reached, each web process counts for itself. Only counters are in it. "
+        "Default: none; on PostgreSQL, web processes reserve calls in the database, some at a time."
     ),
 }
 

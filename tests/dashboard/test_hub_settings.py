@@ -53,6 +53,14 @@ def test_an_address_is_shown_without_its_secrets(address, shown):
     assert without_secrets(address) == shown
 
 
+def test_the_password_of_redis_is_hidden(settings):
+    settings.CACHE_URL = "redis://:confidential@10.0.0.7:6379/0"
+
+    shown = {setting.name: setting.value for setting in list_settings()}
+
+    assert shown["CACHE_URL"] == "redis://…@10.0.0.7:6379/0"
+
+
 def test_each_setting_states_its_source(settings):
     settings.GIVEN_SETTINGS = frozenset({"MEMORYHUB_ADMIN"})
     settings.MEMORYHUB_ADMIN = True
