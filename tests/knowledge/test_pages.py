@@ -207,7 +207,7 @@ def test_history_says_where_an_entry_stood_and_what_its_time_was(workspace, view
     html = text(viewer_client, "documents:history", workspace.slug)
 
     assert ">memory/HISTORY.md<" in html
-    assert ">[2026-04-01 12:00]<" in html
+    assert 'title="[2026-04-01 12:00]"' in html
 
 
 def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client):
