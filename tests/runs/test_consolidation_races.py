@@ -19,7 +19,7 @@ from sessions_app.services.audit import By
 from sessions_app.services.runs import claim_run, request_run
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.races import WAIT, at_once
-from tests.runs.consolidations import FACTS, memory, write
+from tests.runs.consolidations import FACTS, memory, write, write_as_person
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -87,8 +87,31 @@ def test_a_fact_that_a_person_removed_or_corrected_does_not_return(session, deci
 
     assert LINE not in head()
     assert ("the seven have left" in head()) == ("the seven have left" in decided)
-    is_named = "meantime" in reasons()
+    is_named = "earlier" in reasons() or "in the meantime" in reasons()
     assert is_named == (reply in (MOVED, REWORDED) or (reply == DROPPED and decide is correct))
+
+
+@pytest.mark.parametrize("decide", [withdraw, correct])
+def test_a_fact_that_a_person_removed_before_is_held_and_others_are_committed(session, decide):
+    decide()
+    decided = head()
+    run, plan = asked(session)
+
+    apply_proposal(run, plan, Proposal(f"{decided}- {LINE.upper()}!\n- {NEW}\n", "They talked."), now=NOW)
+
+    assert head() == f"{decided}- {NEW}\n"
+    assert "1 new fact was removed or corrected earlier" in reasons()
+
+
+def test_a_fact_that_a_person_put_back_may_be_moved(session):
+    withdraw()
+    write_as_person(memory(*FACTS))
+    run, plan = asked(session)
+
+    apply_proposal(run, plan, Proposal(MOVED, "They talked."), now=NOW)
+
+    assert head() == MOVED
+    assert reasons() == ""
 
 
 @pytest.mark.parametrize("reply", [REWORDED, DROPPED], ids=["reworded", "dropped"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from memoryhub.lib.content_check.check import flagged_lines
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.text.change_guard import CheckedChange, check_change, compare_facts
-from memoryhub.lib.text.facts import fact_lines, match_facts, normal_form
+from memoryhub.lib.text.facts import fact_lines, match_facts, normal_form, word_form
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from memoryhub.lib.text.provenance import lacks_user_source, sources_of
 from sessions_app.models import Entry
@@ -30,7 +30,7 @@ class CheckedProposal:
     """A proposal merged with the document's current text, and what the checks found in it.
 
     ``conflict_count``: 0 if the texts can be merged. ``foreign``: lines of new facts that no user wrote.
-    ``returned``: lines of facts that were removed or corrected since the model read them, and that it adds again.
+    ``returned``: lines of facts that were removed or corrected, and that the model adds again.
     ``unflagged``: the proposal without flagged lines in its history entry and summary.
     """
 
@@ -42,11 +42,17 @@ class CheckedProposal:
 
 
 def check_proposal(
-    proposal: Proposal, entries: Sequence[Entry], base: str, current: str, *, known: CheckedProposal | None = None
+    proposal: Proposal,
+    entries: Sequence[Entry],
+    base: str,
+    current: str,
+    *,
+    removed: frozenset[str] = frozenset(),
+    known: CheckedProposal | None = None,
 ) -> CheckedProposal:
     """Merge a proposal with the document's current text and check it. ``known`` is returned if the text is the same.
 
-    Raises LimitExceeded.
+    ``removed``: word forms of facts that people removed earlier. Raises LimitExceeded.
     """
     if known is not None and known.change.before == current:
         return known
@@ -57,7 +63,7 @@ def check_proposal(
         check_change(current, wanted),
         merged.conflict_count if merged.text is None else 0,
         foreign_facts(current, wanted, entries),
-        returned_facts(base, current, wanted),
+        returned_facts(base, current, wanted, removed),
         known.unflagged if known else without_flagged_lines(proposal),
     )
 
@@ -69,18 +75,22 @@ def foreign_facts(before: str, after: str, entries: Sequence[Entry]) -> set[int]
     return {fact.line for fact in added if lacks_user_source(fact.text, sources)}
 
 
-def returned_facts(base: str, current: str, after: str) -> set[int]:
-    """Return the line numbers of new facts that are like one of ``base`` that ``current`` has no longer."""
+def returned_facts(base: str, current: str, after: str, removed: frozenset[str]) -> set[int]:
+    """Return the line numbers of new facts that people removed: with the same words if it was before ``base``.
+
+    Those that ``base`` has and ``current`` has no longer are recognised in similar words, too.
+    """
     since = compare_facts(base, current)
     gone = [*since.removed, *(old for old, _ in since.rewritten)]
-    added = compare_facts(current, after).added if gone else []
-    return {added[index].line for index in match_facts(gone, added)}
+    added = compare_facts(current, after).added if gone or removed else []
+    similar = {added[index].line for index in match_facts(gone, added)}
+    return similar | {fact.line for fact in added if word_form(fact.text) in removed}
 
 
 def returned_reason(count: int) -> str:
     if count == 1:
-        return "1 new fact was removed or corrected in the meantime"
-    return f"{count} new facts were removed or corrected in the meantime"
+        return "1 new fact was removed or corrected earlier"
+    return f"{count} new facts were removed or corrected earlier"
 
 
 def foreign_reason(count: int) -> str:

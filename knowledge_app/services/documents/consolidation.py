@@ -27,6 +27,7 @@ from knowledge_app.services.documents.checked_proposals import (
     without_held_facts,
 )
 from knowledge_app.services.documents.history import append_history
+from knowledge_app.services.documents.removed_facts import removed_facts
 from knowledge_app.services.documents.revisions import (
     content_hash,
     head_text,
@@ -120,8 +121,13 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
 
     Raises Conflict when pointer or epoch moved, LimitExceeded, LeaseLost when the run isn't this worker's any more.
     """
-    checked = None if approved else check_proposal(proposal, plan.entries, plan.memory, head_text(plan.document))
+    checked = None if approved else _check(plan, proposal, head_text(plan.document))
     return _apply(run, plan, proposal, checked, now)
+
+
+def _check(plan: Plan, proposal: Proposal, current: str, known: CheckedProposal | None = None) -> CheckedProposal:
+    removed = removed_facts(plan.document)
+    return check_proposal(proposal, plan.entries, plan.memory, current, removed=removed, known=known)
 
 
 @db_retry.retried
@@ -139,7 +145,7 @@ def _apply(run: Run, plan: Plan, proposal: Proposal, known: CheckedProposal | No
         text = wanted = _approved_text(plan, document, current, proposal)
         safe = proposal
     else:
-        checked = check_proposal(proposal, plan.entries, plan.memory, current, known=known)
+        checked = _check(plan, proposal, current, known)
         wanted = checked.change.after
         flags = _flags(document, checked)
         text = additions_only(checked.change, held=checked.foreign | checked.returned) if flags else wanted
