@@ -322,10 +322,13 @@ class RecalledMemory(Schema):
 
 
 class RecallAnswer(Schema):
+    """``corrected``: the words searched for instead of those that no row contains, by typed word."""
+
     findings: list[str]
     insights: list[str]
     lessons: list[str]
     memories: list[RecalledMemory]
+    corrected: dict[str, str] = {}
 
 
 class ValueAnswer(Checked):

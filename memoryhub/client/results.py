@@ -342,12 +342,17 @@ class RecalledMemory(TypedDict):
 
 
 class Recalled(TypedDict):
-    """Observations by category, and ``memories``: matching facts, knowledge, values and history entries."""
+    """Observations by category, and ``memories``: matching facts, knowledge, values and history entries.
+
+    ``corrected``: the words searched for instead of those that nothing contains, by typed word. Older hubs don't
+    send it.
+    """
 
     findings: list[str]
     insights: list[str]
     lessons: list[str]
     memories: list[RecalledMemory]
+    corrected: NotRequired[dict[str, str]]
 
 
 class Value(Checked):
@@ -369,9 +374,13 @@ class Result(TypedDict):
 
 
 class Found(TypedDict):
-    """Search results, best first. ``read``: the parsed query; ``notes``: what was left out."""
+    """Search results, best first. ``read``: the parsed query; ``notes``: what was corrected or left out.
+
+    ``corrected``: as in ``Recalled``.
+    """
 
     query: str
     read: list[str]
+    corrected: NotRequired[dict[str, str]]
     notes: list[str]
     results: list[Result]

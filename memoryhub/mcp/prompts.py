@@ -39,7 +39,8 @@ async def load_memory(
         if topic.strip():
             about = clean_text(topic)[:2_000]
             known = knowledge.recall_together(caller, about, now=now)
-            parts.append(_section(caller, f"About {on_one_line(about)}", known))
+            title = " ".join([f"About {on_one_line(about)}", *(f"({note})" for note in known["notes"])])
+            parts.append(_section(caller, title, known["results"]))
         return "\n\n".join(part for part in parts if part)
 
     return await call(context.request_context, read)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -136,12 +136,7 @@ async def memory_search(
             as_typed=as_typed,
             now=now,
         )
-        rows = [as_match(caller, one, one["snippet"]) for one in found["results"]]
-        return match_text(rows, found["notes"]), shapes.Matches(
-            results=[shapes.Match(**row) for row in rows],
-            notes=found["notes"] or None,
-            corrected=found.get("corrected") or None,
-        )
+        return _matches(caller, found, "snippet")
 
     return await answer(context, read)
 
@@ -160,10 +155,19 @@ async def memory_recall(
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         found = knowledge.recall_together(caller, query, limit=limit, now=now)
-        rows = [as_match(caller, one, one["text"]) for one in found]
-        return match_text(rows), shapes.Matches(results=[shapes.Match(**row) for row in rows])
+        return _matches(caller, found, "text")
 
     return await answer(context, read)
+
+
+def _matches(caller: Caller, found: Mapping[str, Any], shown: str) -> tuple[str, shapes.Matches]:
+    """Return search results as text and values. ``shown``: the field of a result that has its text."""
+    rows = [as_match(caller, one, one[shown]) for one in found["results"]]
+    return match_text(rows, found["notes"]), shapes.Matches(
+        results=[shapes.Match(**row) for row in rows],
+        notes=found["notes"] or None,
+        corrected=found.get("corrected") or None,
+    )
 
 
 async def memory_remember(

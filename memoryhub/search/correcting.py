@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from django.db import connection
+from django.utils.translation import gettext
 
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.search.matching import SearchTooSlow, ids_sql, time_limit
@@ -58,6 +59,12 @@ def with_corrections(query: Query, corrections: Mapping[str, str]) -> Query:
     terms = tuple(dict.fromkeys(map(one, query.terms)))
     required = tuple(dict.fromkeys(tuple(map(one, group)) for group in query.required))
     return replace(query, terms=terms, required=required)
+
+
+def correction_notes(corrected: Corrections) -> list[str]:
+    """Return a sentence for the user about each correction."""
+    message = gettext("No row contains “%(typed)s”: “%(used)s” was searched instead.")
+    return [message % {"typed": typed, "used": used} for typed, used in corrected.items()]
 
 
 def _unknown_words(scope: Scope, counted: CountedQuery, kinds: Iterable[str], clock: Clock) -> list[str]:

@@ -14,6 +14,8 @@ from knowledge_app.services.rows.row_changes import MAX_COUNT
 from memoryhub.lib import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.search import Scope, find
+from memoryhub.search.correcting import Corrections, correction_notes
+from memoryhub.search.ranking import RankOptions
 from memoryhub.search.results import text_of, workspace_of
 
 LIMIT = 5  # of each kind, grid's default
@@ -46,18 +48,24 @@ class Recall:
     """Observations by category, best first; the query's words; and the words that the semantic graph added.
 
     ``memories``: matches of the other kinds, best first. ``added``: for each query word, its graph neighbours among
-    observations with weights from 0 to 1.
+    observations with weights from 0 to 1. ``corrected``: the words searched for instead of those that no row
+    contains, by typed word.
     """
 
     found: dict[str, list[Recalled]]
     words: list[str] = field(default_factory=list)
     added: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     memories: list[RecalledMemory] = field(default_factory=list)
+    corrected: Corrections = field(default_factory=dict)
 
     @property
     def pairs(self) -> list[tuple[str, list[tuple[str, float]]]]:
         """Return ``added`` as pairs: in a template, a word such as "items" would shadow the dict's method."""
         return list(self.added.items())
+
+    @property
+    def notes(self) -> list[str]:
+        return correction_notes(self.corrected)
 
     @property
     def texts(self) -> dict[str, list[str]]:
@@ -66,12 +74,13 @@ class Recall:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return grid's response with the other matches and their kinds as ``memories``."""
+        """Return grid's response, the other matches and their kinds as ``memories``, and ``corrected``."""
         memories = [
             {"kind": one.kind, "id": one.row.pk, "text": one.text, "workspace": workspace_of(one.kind, one.row).slug}
             for one in self.memories
         ]
-        return {"findings": [], "insights": [], "lessons": []} | self.texts | {"memories": memories}
+        found = {"memories": memories, "corrected": self.corrected}
+        return {"findings": [], "insights": [], "lessons": []} | self.texts | found
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -91,15 +100,18 @@ def recall(scope: Scope, query: str, *, now: datetime, limit: int = LIMIT) -> Re
     limit = max(0, min(limit, MOST))
     asked = parse(query, now=now)
     asked = replace(asked, filters=())  # agents send plain words: no field syntax
+    others = find(scope, asked, now=now, kinds=MEMORY_KINDS, limit=limit)
+    options = RankOptions(corrected=others.corrected)
     recalled = Recall({}, [" ".join(term.words) for term in asked.ranked_terms])
     for category in Observation.Category:
         of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
-        found = find(scope, of_kind, now=now, kinds=["observation"], limit=limit)
+        found = find(scope, of_kind, now=now, kinds=["observation"], options=options, limit=limit)
         recalled.found[category.value] = [
             Recalled(hit.row, round(hit.score, 4)) for hit in found.hits if isinstance(hit.row, Observation)
         ]
         recalled.added.update(found.added)
-    others = find(scope, asked, now=now, kinds=MEMORY_KINDS, limit=limit)
+        options = RankOptions(corrected=found.corrected)
+    recalled.corrected.update(options.corrected)
     recalled.memories.extend(RecalledMemory(hit.kind, hit.row) for hit in others.hits)
     return recalled
 

@@ -17,7 +17,7 @@ from memoryhub.lib.search.query import Query, describe, parse
 from memoryhub.lib.search.scoring import explain as explain_score
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.search import grip as grip_search
-from memoryhub.search.correcting import Corrections, with_corrections
+from memoryhub.search.correcting import correction_notes, with_corrections
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.listing import Listed, newest
@@ -68,7 +68,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
         "query": query.text,
         "read": describe(with_corrections(query, found.corrected)),
         "corrected": found.corrected,
-        "notes": [*query.notes, *_notes_on(found.corrected), *found.notes],
+        "notes": [*query.notes, *correction_notes(found.corrected), *found.notes],
         "results": [_result(hit, found, explain=explain) for hit in found.hits],
     }
     if explain:
@@ -77,11 +77,6 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
             for word, pairs in found.added.items()
         }
     return document
-
-
-def _notes_on(corrected: Corrections) -> list[str]:
-    message = gettext("No row contains “%(typed)s”: “%(used)s” was searched instead.")
-    return [message % {"typed": typed, "used": used} for typed, used in corrected.items()]
 
 
 def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:

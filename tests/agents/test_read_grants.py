@@ -57,7 +57,7 @@ def test_search_and_recall_include_the_workspaces_that_a_token_may_read(workspac
     assert {place for place, _ in found(sharing)} == {"atlas", "team"}
     assert ("team", "entry") in found(sharing)
     for rows in (
-        knowledge.recall_together(sharing, "harbour", now=NOW),
+        knowledge.recall_together(sharing, "harbour", now=NOW)["results"],
         knowledge.recall_for(sharing, "harbour", now=NOW)["memories"],
         queries.recent(sharing, "7d", now=NOW),
     ):

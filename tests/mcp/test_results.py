@@ -14,11 +14,11 @@ from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.lib.search.matching import SearchTooSlow
-from memoryhub.search import counts, ranking
+from memoryhub.search import correcting, counts, ranking
 from sessions_app.services.audit import By
 from tests.api.conftest import token_for
 from tests.hub import NOW, PERSON, add, open_at
-from tests.mcp.conftest import call
+from tests.mcp.conftest import call, with_client
 from tests.mcp.test_tools import with_document
 
 pytestmark = pytest.mark.usefixtures("one_connection")
@@ -45,6 +45,21 @@ def test_a_recall_has_hits_of_every_kind_with_their_ids(filled):
     facts = {one["id"] for one in found if one["kind"] == "memory"}
     assert facts == {Fact.objects.get().pk}
     assert all(set(one) == {"kind", "id", "text"} for one in found)
+
+
+def test_a_recall_says_what_was_corrected(filled, monkeypatch):
+    monkeypatch.setattr(correcting, "MILLISECONDS", 60_000)
+    note = "No row contains “lable”: “label” was searched instead."
+
+    token = token_for(filled)
+
+    found = call(token, "memory_recall", query="lable")
+    prompt = with_client(token, lambda client: client.get_prompt("load_memory", {"topic": "lable"}))
+
+    assert found.structured_content["corrected"] == {"lable": "label"}
+    assert found.structured_content["notes"] == [note]
+    assert found.content[0].text.startswith(note)
+    assert f"# About lable ({note})" in prompt.messages[0].content.text
 
 
 @pytest.mark.parametrize(

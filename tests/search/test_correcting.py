@@ -8,11 +8,12 @@ from django.urls import reverse
 from knowledge_app.models import HeldRow
 from memoryhub.search import Scope, correcting
 from memoryhub.search.ranking import RankOptions
+from memoryhub.search.recall import recall
 from memoryhub.search.results import Question, answer
 from sessions_app.models import Workspace
 from tests.api.conftest import caller, token_for
 from tests.hub import NOW
-from tests.searches import as_agent, know, say, scope_of, search, texts
+from tests.searches import as_agent, know, observe, say, scope_of, search, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -170,6 +171,22 @@ def test_the_page_shows_both_and_counts_what_it_shows(workspace, viewer_client):
     literal = viewer_client.get(page.context["typed_url"])
     assert literal.context["results"].rows == []
     assert "Showing results" not in literal.content.decode()
+
+
+def test_a_recall_corrects_a_word_alike_for_all_kinds_and_says_so(workspace, command, viewer_client):
+    know(workspace, "The harbour is closed")
+    observe(workspace, "harbors are busy")
+    observe(workspace, "The harbour is busy", category="lesson")
+    note = "No row contains “harbuor”: “harbour” was searched instead."
+    api = caller(token_for(workspace))
+
+    for told in (api("GET", "/recall?query=harbuor").json(), command("recall", "atlas", "harbuor")):
+        assert told["corrected"] == {"harbuor": "harbour"}
+        assert (told["findings"], told["lessons"]) == ([], ["The harbour is busy"])
+        assert [one["text"] for one in told["memories"]] == ["The harbour is closed"]
+    page = viewer_client.get(reverse("recall", args=[workspace.slug]), {"q": "harbuor"})
+    assert note in page.content.decode()
+    assert recall(as_agent(workspace), "harbour", now=NOW).document["corrected"] == {}
 
 
 def test_every_interface_says_what_was_corrected(workspace, command):

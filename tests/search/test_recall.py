@@ -100,6 +100,7 @@ def test_the_command_returns_grids_format(workspace, said, command):
         "insights": ["Chose PostgreSQL for its JSON support"],
         "lessons": [],
         "memories": [],
+        "corrected": {},
     }
     explained = command("recall", "atlas", "the postgresql", "--explain")
     assert explained["words"] == ["postgresql"]

@@ -22,6 +22,7 @@ from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.lib.search.query import parse
 from memoryhub.search import find
+from memoryhub.search.correcting import correction_notes
 from memoryhub.search.recall import MEMORY_KINDS, Recall, Recalled, RecalledMemory, log_recall, recall
 from memoryhub.search.results import explanation, row_document
 from sessions_app.services.access_log import seen_rows
@@ -124,11 +125,12 @@ def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> 
     return found.document
 
 
-def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetime) -> list[Document]:
-    """Return the best matches among facts, knowledge, observations, values and history as one list.
+def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetime) -> Document:
+    """Return the best matches among facts, knowledge, observations, values and history as ``results``.
 
     Each has its ``kind`` (of an observation, the category), ``id``, ``text``, ``session`` and ``occurred_at``. Rows
-    that contain too little of the query are left out (see ``coverage``).
+    that contain too little of the query are left out (see ``coverage``). ``corrected``: the words searched for
+    instead of those that no row contains, with ``notes``.
     """
     require(caller, "read")
     asked = replace(parse(query, now=now), filters=())  # agents send plain words: no field syntax
@@ -139,10 +141,11 @@ def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetim
     log_recall(Recall({"": learned}, memories=others), now)
     rows = [row_document(hit.kind, hit.row) for hit in hits]
     record_results(caller, "observations.recalled", rows, now)
-    return [
+    results = [
         row | {"kind": hit.row.category} if isinstance(hit.row, Observation) else row
         for hit, row in zip(hits, rows, strict=True)
     ]
+    return {"results": results, "notes": correction_notes(found.corrected), "corrected": found.corrected}
 
 
 def list_keys(

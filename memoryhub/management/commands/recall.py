@@ -8,6 +8,7 @@ from django.utils import timezone
 from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.search import Scope
+from memoryhub.search.correcting import correction_notes
 from memoryhub.search.recall import LIMIT, log_recall, recall
 
 
@@ -41,6 +42,8 @@ class Command(JsonCommand):
         return document
 
     def show(self, result: dict[str, Any]) -> None:
+        for note in correction_notes(result["corrected"]):
+            self.line(note)
         for kind in ("findings", "insights", "lessons"):
             self.line(f"{kind.capitalize()}:")
             for text in result[kind] or ["none"]:
