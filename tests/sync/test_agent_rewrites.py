@@ -10,6 +10,7 @@ from django.utils import timezone
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.integrity import check_memory
+from memoryhub.runs.review import approve
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
@@ -213,3 +214,46 @@ def test_an_open_editor_keeps_what_the_agent_added_in_the_same_place(atlas, file
 
     assert "- added by the agent\n" in head()
     assert "- added in the hub\n" in head()
+
+
+DAY = 86_400  # seconds
+
+
+@pytest.mark.parametrize("policy", ["accept", "hold_risky"])
+@pytest.mark.parametrize("again", ["- fact c\n", "* **Fact C**.\n"])
+@pytest.mark.parametrize("by_hand", ["", "- fact see\n"], ids=["removed", "corrected"])
+def test_a_fact_that_a_person_removed_is_held_when_it_comes_back_days_later(atlas, file, policy, again, by_hand):
+    Workspace.objects.update(agent_changes=policy)
+    switch_sync(atlas, follow=True, write_back=True, by=By(PERSON, START))
+    save(TEXT.replace("- fact c\n", by_hand), 0)
+    sync(atlas, 1)
+    decided = file.read_text()
+
+    write(file, decided + "- new fact\n" + again, DAY)
+    sync(atlas, DAY + 1)
+
+    assert head() == decided + "- new fact\n"
+    assert file.read_text() == head()
+    [change] = HeldChange.objects.all()
+    assert change.reason == "1 new fact was removed or corrected earlier"
+    assert check_memory().broken == []
+
+    approve(change, by=By(PERSON, START + timedelta(seconds=DAY + 2)))
+    sync(atlas, DAY + 3)
+
+    assert file.read_text() == decided + "- new fact\n" + again
+
+
+def test_a_fact_that_somebody_put_back_is_a_fact_like_others(atlas, file):
+    save(TEXT.replace("- fact c\n", ""), 0)
+    sync(atlas, 1)
+    save(TEXT, DAY)
+    sync(atlas, DAY + 1)
+    write(file, TEXT.replace("- fact c\n", ""), 2 * DAY)
+    sync(atlas, 2 * DAY + 1)
+
+    write(file, TEXT, 3 * DAY)
+    sync(atlas, 3 * DAY + 1)
+
+    assert head() == TEXT
+    assert not HeldChange.objects.exists()

@@ -145,17 +145,19 @@ def test_a_text_based_on_the_replaced_one_does_not_undo_a_correction(atlas, file
     assert "learnt meanwhile" in file.read_text()
 
 
-def test_after_ten_minutes_the_agent_may_revert_a_correction(atlas, file):
+def test_after_ten_minutes_the_agent_may_drop_a_line_of_a_person_but_not_revert_a_correction(atlas, file):
     edit("fact c", "fact c, corrected")
+    edit("fact e", "fact e\n- added by a person")
     sync(atlas)
+    corrected = file.read_text()
     file.write_text(TEXT)
     later = timezone.now() + timedelta(minutes=11)
     os.utime(file, (later.timestamp(), later.timestamp()))
 
     sync(atlas, now=later)
 
-    assert file.read_text() == TEXT
-    assert memory().head.content == TEXT
+    assert memory().head.content == corrected.replace("- added by a person\n", "")
+    assert [change.reason for change in HeldChange.objects.all()] == ["1 new fact was removed or corrected earlier"]
 
 
 def test_sessions_are_imported_and_never_written(tmp_path):

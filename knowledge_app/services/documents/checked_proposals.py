@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from knowledge_app.services.documents.removed_facts import added_again
 from memoryhub.lib.content_check.check import flagged_lines
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.text.change_guard import CheckedChange, check_change, compare_facts
-from memoryhub.lib.text.facts import fact_lines, match_facts, normal_form, word_form
+from memoryhub.lib.text.facts import fact_lines, match_facts, normal_form
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from memoryhub.lib.text.provenance import lacks_user_source, sources_of
 from sessions_app.models import Entry
@@ -82,15 +83,8 @@ def returned_facts(base: str, current: str, after: str, removed: frozenset[str])
     """
     since = compare_facts(base, current)
     gone = [*since.removed, *(old for old, _ in since.rewritten)]
-    added = compare_facts(current, after).added if gone or removed else []
-    similar = {added[index].line for index in match_facts(gone, added)}
-    return similar | {fact.line for fact in added if word_form(fact.text) in removed}
-
-
-def returned_reason(count: int) -> str:
-    if count == 1:
-        return "1 new fact was removed or corrected earlier"
-    return f"{count} new facts were removed or corrected earlier"
+    added = compare_facts(current, after).added if gone else []
+    return {added[index].line for index in match_facts(gone, added)} | added_again(current, after, removed)
 
 
 def foreign_reason(count: int) -> str:

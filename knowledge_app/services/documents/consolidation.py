@@ -23,11 +23,10 @@ from knowledge_app.services.documents.checked_proposals import (
     check_proposal,
     foreign_reason,
     held_facts,
-    returned_reason,
     without_held_facts,
 )
 from knowledge_app.services.documents.history import append_history
-from knowledge_app.services.documents.removed_facts import removed_facts
+from knowledge_app.services.documents.removed_facts import removed_facts, returned_reason
 from knowledge_app.services.documents.revisions import (
     content_hash,
     head_text,

@@ -17,6 +17,7 @@ from knowledge_app.services.documents.outside_edit_plan import (
     line_edits,
     plan_outside_edit,
 )
+from knowledge_app.services.documents.removed_facts import added_again, removed_facts, returned_reason
 from knowledge_app.services.documents.revisions import content_hash, lock_document, open_document, revise_document
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
@@ -158,7 +159,7 @@ def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: dat
 
 
 def _checked(document: MemoryDocument | None, edit: OutsideEdit, item: DocumentRecord) -> OutsideEdit:
-    """Return an edit whose flagged lines and changes of pinned facts are held; the other lines are accepted."""
+    """Return an edit that holds flagged lines, changes of pinned facts, and facts that people removed."""
     if edit.verdict not in ("take", "merge"):
         return edit
     head = document.head.content if document and document.head else ""
@@ -168,10 +169,12 @@ def _checked(document: MemoryDocument | None, edit: OutsideEdit, item: DocumentR
         return OutsideEdit("hold", item.content, (why,))
     change = check_change(head, text)
     pins = list(pinned_facts(document).values_list("text", flat=True))
+    returned = added_again(head, text, removed_facts(document))
     flags = tuple(pin_reasons(text, pins) + safety_reasons(change))
+    flags += (returned_reason(len(returned)),) if returned else ()
     if not flags:
         return edit
-    safe = safe_part(change, pinned=pins)
+    safe = safe_part(change, pinned=pins, held=returned)
     if document is not None and document.head is not None and safe == head:
         return OutsideEdit("hold", text, flags)
     return OutsideEdit("merge", safe, flags, proposed=text)

@@ -164,13 +164,13 @@ def additions_only(change: CheckedChange, *, held: Collection[int] = ()) -> str:
     return "\n".join(result)
 
 
-def safe_part(change: CheckedChange, *, pinned: Collection[str] = ()) -> str:
+def safe_part(change: CheckedChange, *, pinned: Collection[str] = (), held: Collection[int] = ()) -> str:
     """Return the new text without new lines that the content check flags, and without changes of pinned facts.
 
-    Where such a line replaces others, those stay.
+    New lines with a number in ``held`` are left out, too. Where such a line replaces others, those stay.
     """
     lines, new_lines = change.before.split("\n"), change.after.split("\n")
-    held = {finding.line for finding in change.new_findings}
+    held = {finding.line for finding in change.new_findings} | set(held)
     pins = {normal_form(text) for text in pinned}
     kept_forms = {normal_form(line.text) for line in fact_lines(change.after)}
     pinned_at = {fact.line - 1 for fact in fact_lines(change.before) if normal_form(fact.text) in pins - kept_forms}
