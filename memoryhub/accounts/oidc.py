@@ -1,6 +1,7 @@
 """Sign-in with an OpenID Connect provider. Authlib does the protocol: PKCE, state, nonce, and the ID token's checks.
 
-The provider's name for a person is the pair of issuer and subject. An e-mail address only counts if it is verified.
+The provider's name for a person is the pair of issuer and subject. An e-mail address only counts if it is verified,
+and ASCII: other letters can equal ASCII ones when case is ignored, such as the Kelvin sign and k.
 """
 
 from __future__ import annotations
@@ -87,11 +88,12 @@ def finish(request: HttpRequest) -> tuple[Proved, str]:
 
 
 def _proved(claims: dict[str, Any]) -> Proved:
-    email = str(claims.get("email") or "") if claims.get("email_verified") is True else ""
-    email = email.strip().lower() if email.count("@") == 1 and len(email) <= MAX_EMAIL else ""
+    email = str(claims.get("email") or "").strip() if claims.get("email_verified") is True else ""
+    is_usable = email.isascii() and email.count("@") == 1 and len(email) <= MAX_EMAIL
     subject = str(claims["sub"])
     if not 0 < len(subject) <= MAX_SUBJECT:
         raise ValueError("a subject of that length")
+    email = email.lower() if is_usable else ""
     return Proved(str(claims["iss"]), subject, email, str(claims.get("preferred_username") or email))
 
 
@@ -152,7 +154,7 @@ def find_person(proved: Proved, now: datetime) -> User | None:
     identity = Identity.objects.filter(issuer=proved.issuer, subject=proved.subject).select_related("user").first()
     if identity or not proved.email:
         return identity.user if identity else None
-    same = list(User.objects.filter(email__iexact=proved.email)[:2])
+    same = [user for user in User.objects.filter(email__iexact=proved.email) if user.email.isascii()]
     if same:
         taken = len(same) > 1 or Identity.objects.filter(user=same[0], issuer=proved.issuer).exists()
         if taken or not same[0].is_active:  # an address that was given to somebody else proves nothing

@@ -214,6 +214,30 @@ def test_an_address_that_is_not_verified_connects_nobody(verified, provider, ver
     assert (who(client), Identity.objects.count(), User.objects.count()) == ("", 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("stored", "proved"),
+    [
+        ("mike@example.org", "mi\u212ae@example.org"),  # the Kelvin sign, whose lower case is k
+        ("mike@example.org", "m\u0131ke@example.org"),  # a dotless i, whose upper case is I
+        ("m\u0131ke@example.org", "mike@example.org"),
+    ],
+)
+def test_an_address_with_a_letter_that_looks_alike_connects_nobody(stored, proved, provider, vera):
+    User.objects.update(email=stored)
+    provider.user["email"] = proved
+
+    assert arrive(provider, Client()).status_code == 403
+    assert not Identity.objects.exists()
+
+
+def test_a_domain_with_a_letter_that_looks_alike_is_not_allowed(provider, settings):
+    settings.MEMORYHUB_OIDC_DOMAINS = ["bank.example"]
+    provider.user["email"] = "mike@ban\u212a.example"
+
+    assert arrive(provider, Client()).status_code == 403
+    assert not User.objects.exists()
+
+
 def test_neither_a_name_nor_an_ambiguous_address_connects(provider, vera):
     User.objects.create_user("vera.v")
     User.objects.create_user("v-1")
