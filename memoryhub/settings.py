@@ -305,9 +305,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"  # noqa: S105  its name
-AUTHENTICATION_BACKENDS = [PASSWORD_BACKEND]
-if MEMORYHUB_PROXY_HEADER:
-    AUTHENTICATION_BACKENDS.append("memoryhub.accounts.proxy.ProxyBackend")
+PROXY_BACKEND = "memoryhub.accounts.proxy.ProxyBackend"
+AUTHENTICATION_BACKENDS = [PASSWORD_BACKEND, *([PROXY_BACKEND] if MEMORYHUB_PROXY_HEADER else [])]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"

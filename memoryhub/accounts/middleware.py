@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from memoryhub.accounts.attempt_limits import remember_browser
-from memoryhub.accounts.second_factor import has_second_factor
+from memoryhub.accounts.second_factor import lacks_required_factor
 from memoryhub.accounts.sign_ins import follow_key, record_visit
 
 ALWAYS_OPEN = ("second-factor", "logout", "login", "login-code", "invitation", "health", "metrics")
@@ -71,9 +71,7 @@ class require_second_factor:  # noqa: N801 (named like a function, as settings l
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         name = request.resolver_match.view_name if request.resolver_match else ""
         user = request.user
-        if not isinstance(user, User) or name in ALWAYS_OPEN:
-            return None
-        if not user.has_usable_password() or has_second_factor(user):  # without one, they sign in elsewhere
+        if not isinstance(user, User) or name in ALWAYS_OPEN or not lacks_required_factor(user):
             return None
         url = resolve_url("second-factor")
         return HttpResponseClientRedirect(url) if getattr(request, "htmx", None) else redirect(url)

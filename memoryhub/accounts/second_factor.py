@@ -12,6 +12,7 @@ from datetime import datetime
 
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -52,6 +53,11 @@ def matching_step(secret: str, code: str, now: datetime) -> int | None:
 
 def has_second_factor(user: User) -> bool:
     return SecondFactor.objects.filter(user=user).exists()
+
+
+def lacks_required_factor(user: User) -> bool:
+    """Return whether a person has to set up a second factor first. Without a password, they sign in elsewhere."""
+    return settings.MEMORYHUB_REQUIRE_SECOND_FACTOR and user.has_usable_password() and not has_second_factor(user)
 
 
 @transaction.atomic

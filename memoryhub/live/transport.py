@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user
+from django.contrib.auth import BACKEND_SESSION_KEY, get_user
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.http.cookie import parse_cookie
 
-from memoryhub.accounts.second_factor import has_second_factor
+from memoryhub.accounts.second_factor import lacks_required_factor
 from memoryhub.lib.proxy_header import PERSON
 from memoryhub.live.reading import read_news
 from memoryhub.live.streams import News, TooManyStreams, open_streams
@@ -51,8 +52,13 @@ def _signed_in(headers: Mapping[str, str], named: str) -> tuple[str, int]:
     request = HttpRequest()
     request.session = SessionStore(key)
     user = get_user(request) if key else None
-    if not isinstance(user, User) or not request.session.session_key or named not in ("", user.username):
+    if not isinstance(user, User) or not request.session.session_key or not _may_use(request.session, user, named):
         raise Refused(401, "not_signed_in", "Sign in first.")
-    if settings.MEMORYHUB_REQUIRE_SECOND_FACTOR and not has_second_factor(user):
+    if lacks_required_factor(user):
         raise Refused(403, "second_factor_needed", "Set up two-factor authentication first.")
     return request.session.session_key, user.pk
+
+
+def _may_use(session: SessionBase, user: User, named: str) -> bool:
+    """Return whether a login session counts: of the person whom the proxy names, or not made by the proxy."""
+    return user.username == named if named else session[BACKEND_SESSION_KEY] != settings.PROXY_BACKEND

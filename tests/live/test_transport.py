@@ -103,10 +103,31 @@ def test_the_person_whom_a_proxy_names_must_be_the_one_signed_in(workspace, view
     assert status(cookie(viewer_client), (b"x-person", b"somebody-else"), state={PEER: "127.0.0.1"}) == 401
 
 
-def test_a_required_second_factor_must_be_set_up(workspace, viewer_client, settings):
-    settings.MEMORYHUB_REQUIRE_SECOND_FACTOR = True
+def test_a_session_that_the_proxy_began_needs_its_name(workspace, viewer, settings, monkeypatch):
+    monkeypatch.setattr(streams, "MAX_PER_PERSON", 0)  # who may have a stream gets 429
+    settings.MEMORYHUB_PROXY_HEADER = "x-person"
+    settings.MEMORYHUB_PROXY_ADDRESSES = [ip_network("127.0.0.1")]
+    settings.AUTHENTICATION_BACKENDS = [settings.PASSWORD_BACKEND, settings.PROXY_BACKEND]
+    client = Client()
+    client.force_login(viewer, backend=settings.PROXY_BACKEND)
+    named = (b"x-person", viewer.username.encode())
 
-    assert status(cookie(viewer_client)) == 403
+    assert status(cookie(client), named, state={PEER: "127.0.0.1"}) == 429
+    assert status(cookie(client), named, state={PEER: "10.0.0.9"}) == 401
+    assert status(cookie(client), state={PEER: "127.0.0.1"}) == 401
+
+
+def test_a_required_second_factor_must_be_set_up(workspace, viewer, settings, monkeypatch):
+    monkeypatch.setattr(streams, "MAX_PER_PERSON", 0)  # who may have a stream gets 429
+    settings.MEMORYHUB_REQUIRE_SECOND_FACTOR = True
+    client = Client()
+    client.force_login(viewer)  # without a password, so they signed in elsewhere
+    assert status(cookie(client)) == 429
+    viewer.set_password("of the hub itself")
+    viewer.save()
+    client.force_login(viewer)
+
+    assert status(cookie(client)) == 403
 
 
 def test_other_origins_hosts_and_methods_are_refused(workspace, viewer_client):
