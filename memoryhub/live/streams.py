@@ -138,6 +138,8 @@ class Streams:
                 known = await self._tell(read, known)
             except Error as error:  # open pages notice that the heartbeats stop
                 logger.warning("can't read what changed for open pages: %s", error)
+            except Exception:
+                logger.exception("can't read what changed for open pages")
 
     async def _tell(self, read: Read, known: frozenset[int] | None) -> frozenset[int]:
         streams, now = [*self.open], time.monotonic()

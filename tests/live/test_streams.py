@@ -161,8 +161,9 @@ def test_nothing_is_read_while_no_stream_is_open():
     run(work, read)
 
 
-def test_a_fault_of_the_database_does_not_end_the_reading(caplog):
-    faults = [OperationalError("gone")]
+@pytest.mark.parametrize("fault", [OperationalError("gone"), LookupError("a mistake")])
+def test_a_fault_does_not_end_the_reading(fault, caplog):
+    faults = [fault]
 
     def read(people: Mapping[str, int], due: Collection[str]) -> News:
         with suppress(IndexError):
