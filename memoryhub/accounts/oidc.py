@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
@@ -134,7 +135,7 @@ def _client_of(issuer: str, client_id: str, secret: str, _period: int) -> Any:
         client_kwargs=wanted,
     )
     described = client.load_server_metadata()
-    if described.get("issuer", "").rstrip("/") != issuer:
+    if str(described.get("issuer")).rstrip("/") != issuer:
         raise ValueError("another issuer")
     allowed = {"https", urlsplit(issuer).scheme}  # http only for a provider on this machine
     if any(urlsplit(str(described.get(name))).scheme not in allowed for name in ENDPOINTS):
@@ -192,6 +193,12 @@ def connect(user: User, proved: Proved, *, by: By) -> None:
         raise AlreadyConnected(gettext("This sign-in is already connected to an account.")) from error
     words = f"{user.username} can sign in with {urlsplit(proved.issuer).netloc}"
     record(by, "account.identity_connected", "user", user.pk, words)
+
+
+def identities_of(user: User) -> QuerySet[Identity]:
+    """Return a person's identities at the present provider, not at an earlier one."""
+    issuer = settings.MEMORYHUB_OIDC_ISSUER
+    return user.identities.filter(issuer__in=[issuer, f"{issuer}/"])
 
 
 @transaction.atomic

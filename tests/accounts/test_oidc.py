@@ -142,7 +142,7 @@ def test_a_code_of_another_request_is_refused_by_pkce(provider, vera):
 
 
 @pytest.mark.parametrize(
-    "described", [{"issuer": "https://other.example"}, {"issuer": ""}, {"token_endpoint": None}, {"jwks_uri": 7}]
+    "described", [{"issuer": "https://other.example"}, {"issuer": ""}, {"issuer": None}, {"token_endpoint": None}, {"jwks_uri": 7}]
 )
 def test_a_false_description_is_refused(described, provider):
     provider.described = described
@@ -362,6 +362,20 @@ def test_people_connect_their_own_account_with_their_password(provider, vera):
     other.post("/account/sign-ins/disconnect/")
     assert not Identity.objects.exists()
     assert arrive(provider, Client()).status_code == 403
+
+
+def test_an_identity_of_an_earlier_provider_does_not_count(provider, vera):
+    earlier = oidc.Proved("https://earlier.example", "v-1", "vera@earlier.example", "")
+    oidc.connect(vera, earlier, by=By(PERSON, timezone.now()))
+    client = Client()
+    client.post("/login/", {"username": "vera", "password": PASSWORD})
+    page = client.get("/account/sign-ins/").content.decode()
+    assert ("vera@earlier.example" in page, "Connect with" in page) == (False, True)
+
+    arrive(provider, client)
+    client.post("/account/sign-ins/connect/", {"password": PASSWORD})
+
+    assert "Disconnect" in client.get("/account/sign-ins/").content.decode()
 
 
 def test_an_identity_of_somebody_else_cannot_be_connected(provider, vera):

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.accounts.forms import OwnPasswordForm
-from memoryhub.accounts.oidc import provider_name
+from memoryhub.accounts.oidc import identities_of, provider_name
 from memoryhub.accounts.second_factor_forms import ConfirmForm
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
 from memoryhub.accounts.views.oidc import proved_identity
@@ -44,7 +44,7 @@ def sign_ins(request: HttpRequest) -> HttpResponse:
     context = {
         "sign_ins": shown,
         "provider": provider_name(),
-        "identities": user.identities.order_by("id"),
+        "identities": identities_of(user),
         "proved": proved_identity(request),
         "form": ConfirmForm(user),
         "has_password": user.has_usable_password(),
