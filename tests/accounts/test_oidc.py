@@ -142,7 +142,14 @@ def test_a_code_of_another_request_is_refused_by_pkce(provider, vera):
 
 
 @pytest.mark.parametrize(
-    "described", [{"issuer": "https://other.example"}, {"issuer": ""}, {"issuer": None}, {"token_endpoint": None}, {"jwks_uri": 7}]
+    "described",
+    [
+        {"issuer": "https://other.example"},
+        {"issuer": ""},
+        {"issuer": None},
+        {"token_endpoint": None},
+        {"jwks_uri": 7},
+    ],
 )
 def test_a_false_description_is_refused(described, provider):
     provider.described = described
