@@ -237,14 +237,6 @@ def test_an_address_with_a_letter_that_looks_alike_connects_nobody(stored, prove
     assert not Identity.objects.exists()
 
 
-def test_a_domain_with_a_letter_that_looks_alike_is_not_allowed(provider, settings):
-    settings.MEMORYHUB_OIDC_DOMAINS = ["bank.example"]
-    provider.user["email"] = "mike@ban\u212a.example"
-
-    assert arrive(provider, Client()).status_code == 403
-    assert not User.objects.exists()
-
-
 def test_neither_a_name_nor_an_ambiguous_address_connects(provider, vera):
     User.objects.create_user("vera.v")
     User.objects.create_user("v-1")
@@ -281,10 +273,11 @@ def test_the_second_factor_is_still_asked_for(provider, vera):
         ("nina@example.org.evil.example", False),
         ("nina@evil.example@example.org", False),
         ("nina@notexample.org", False),
+        ("nina@ban\u212a.example", False),  # the Kelvin sign
     ],
 )
 def test_people_of_an_allowed_domain_get_an_account_without_rights(email, is_allowed, provider, settings):
-    settings.MEMORYHUB_OIDC_DOMAINS = ["example.org"]
+    settings.MEMORYHUB_OIDC_DOMAINS = ["example.org", "bank.example"]
     provider.user = {"sub": "n-1", "email": email, "email_verified": True, "preferred_username": "admin"}
     client = Client()
 
