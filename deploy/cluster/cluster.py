@@ -88,8 +88,11 @@ class Cluster:
     def kill(self, name: str) -> None:
         """Kill a part and its children with SIGKILL, as if its machine was lost."""
         sessions = {self._process(name)[0]} - {0}
+        data = self.folder / "data" / name
         with suppress(OSError, ValueError, IndexError):  # PostgreSQL has a session of its own
-            sessions.add(int((self.folder / "data" / name / "postmaster.pid").read_text().split()[0]))
+            pid = int((data / "postmaster.pid").read_text().split()[0])
+            if Path(f"/proc/{pid}/cwd").samefile(data):  # otherwise another process has that id now
+                sessions.add(pid)
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if os.getsid(int(process.name)) in sessions:
