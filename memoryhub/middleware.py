@@ -151,4 +151,6 @@ class render_expected_errors:  # noqa: N801 (named like a function, as settings 
             context = {"level": "problem", "title": error.message}
             response = render(request, "includes/notice.html", context, status=422)
             return reswap(retarget(response, "#messages"), "innerHTML")
-        return render(request, "error.html", {"message": error.message}, status=422)
+        address = str(error.details.get("download", ""))
+        context = {"message": error.message, "download": address}
+        return render(request, "error.html", context, status=422)

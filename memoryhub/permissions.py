@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db.models import Max, OuterRef, Subquery
@@ -93,6 +93,22 @@ def readable_text(
     if has_secrets(text):
         record_reveal(request, workspace, what)
     return text
+
+
+def readable_parts(request: HttpRequest, workspace: Workspace, parts: Iterable[str], what: str) -> Iterator[str]:
+    """Return what ``readable_text`` returns, in parts. It is recorded before the first part with a secret."""
+    if not has_role(request.user, workspace, EDITOR):
+        return map(masked, parts)
+    return _recorded_parts(request, workspace, parts, what)
+
+
+def _recorded_parts(request: HttpRequest, workspace: Workspace, parts: Iterable[str], what: str) -> Iterator[str]:
+    is_recorded = False
+    for part in parts:
+        if not is_recorded and has_secrets(part):
+            record_reveal(request, workspace, what)
+            is_recorded = True
+        yield part
 
 
 def record_reveal(request: HttpRequest, workspace: Workspace, what: str) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext
+
+from memoryhub.lib.errors import LimitExceeded
 
 BYTES = "application/octet-stream"
+MOST_COPIED = 20_000_000  # characters
 
 
 def download(text: str | bytes, name: str) -> HttpResponse:
@@ -25,15 +30,39 @@ def _headers(name: str) -> dict[str, str]:
     return {"Content-Disposition": disposition, "Content-Security-Policy": "sandbox"}
 
 
-def markdown_response(text: str, name: str, *, is_shown: bool = False) -> HttpResponse:
-    """Return Markdown as an attachment, or with ``is_shown`` as plain text to copy from the browser."""
-    if is_shown:
-        return HttpResponse(
-            text, content_type="text/plain; charset=utf-8", headers={"Content-Security-Policy": "sandbox"}
-        )
-    response = download(text, f"{safe_name(name)}.md")
+def markdown_response(request: HttpRequest, text: str | Iterable[str], name: str) -> HttpResponseBase:
+    """Return Markdown as an attachment, streamed if in parts, or with ``?copy=`` as plain text to copy.
+
+    Raises LimitExceeded, with the address of the attachment, for more than 20 million characters to copy.
+    """
+    if "copy" in request.GET:
+        copied = _joined(request, [text] if isinstance(text, str) else text)
+        headers = {"Content-Security-Policy": "sandbox"}
+        return HttpResponse(copied, content_type="text/plain; charset=utf-8", headers=headers)
+    file = f"{safe_name(name)}.md"
+    response = download(text, file) if isinstance(text, str) else streaming_download(text, file)
     response.headers["Content-Type"] = "text/markdown; charset=utf-8"
     return response
+
+
+def _joined(request: HttpRequest, parts: Iterable[str]) -> str:
+    found: list[str] = []
+    size = 0
+    for part in parts:
+        found.append(part)
+        size += len(part)
+        if size > MOST_COPIED:
+            query = request.GET.copy()
+            del query["copy"]
+            message = gettext(
+                "This text is too long to copy: it has more than %(most)s characters. Download it instead."
+            )
+            raise LimitExceeded(
+                message % {"most": f"{MOST_COPIED:,}"},
+                code="too_much_markdown",
+                download=f"{request.path}?{query.urlencode()}",
+            )
+    return "".join(found)
 
 
 def safe_name(text: str) -> str:

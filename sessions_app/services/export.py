@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import tzinfo
 from typing import cast
 
@@ -26,7 +26,7 @@ def session_record(
     epoch = session.epoch if epoch is None else epoch
     is_current = epoch == session.epoch
     summaries = list(Summary.objects.filter(session=session, epoch=epoch).order_by("first_position", "id"))
-    names = {summary.pk: summary.source_id or f"summary-{summary.pk}" for summary in summaries}
+    names = {summary.pk: _name(summary.pk, summary.source_id) for summary in summaries}
     folding = {summary.parent_id for summary in summaries} | {
         summary.pk for summary in summaries if summary.entry_count or summary.source_id
     }
@@ -53,6 +53,10 @@ def session_record(
         forked_from=link_key(session.extra, "forked_from"),
         extra=session.extra,
     )
+
+
+def _name(pk: int, source_id: str) -> str:
+    return source_id or f"summary-{pk}"
 
 
 def _entry(entry: Entry, names: dict[int, str]) -> EntryRecord:
@@ -125,12 +129,34 @@ def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:
     return rows.filter(Q(entry_count__gt=0) | ~Q(source_id="") | Q(has_children)).count()
 
 
-def session_as_markdown(session: Session, *, epoch: int | None, originals: bool, zone: tzinfo) -> str:
-    """Return one epoch of a session as Markdown (default: the current one), with summaries in place of their entries.
+def session_as_markdown(session: Session, *, epoch: int | None, originals: bool, zone: tzinfo) -> Iterator[str]:
+    """Return one epoch of a session (default: the current one) as parts of Markdown, with summaries for entries.
 
-    ``originals``: include the summarised turns. Times are in ``zone``. Raises LimitExceeded, if possible before
-    reading the entries.
+    ``originals``: include the summarised turns. Times are in ``zone``. Which entries are shown, and where, is read at
+    once; their texts are read when they are needed, with no query open between parts.
     """
     chosen = session.epoch if epoch is None else epoch
-    as_markdown.check_amount(Entry.objects.filter(session=session, epoch=chosen).count())
-    return as_markdown.transcript(session_record(session, epoch=chosen), originals=originals, zone=zone)
+    record = session_record(session, epoch=chosen, is_streamed=True)
+    return as_markdown.transcript(record, originals=originals, zone=zone, entries=_entries(session, chosen))
+
+
+def _entries(session: Session, epoch: int) -> as_markdown.Entries:
+    summaries = Summary.objects.filter(session=session, epoch=epoch).values_list("pk", "source_id")
+    names = {pk: _name(pk, source_id) for pk, source_id in summaries}
+    rows = Entry.objects.filter(session=session, epoch=epoch)
+    positions: list[int] = []
+
+    def shapes() -> Iterator[as_markdown.Shape]:
+        columns = ("position", "is_injected", "is_rewound", "summary_id", "tool_call_id", "tool_calls")
+        found = rows.order_by("position").values_list(*columns).iterator(chunk_size=1000)
+        for position, is_injected, is_rewound, summary, answers, calls in found:
+            positions.append(position)
+            is_said = not (is_injected or is_rewound)
+            ids = tuple(call["id"] for call in calls)
+            yield as_markdown.Shape(is_said, names.get(summary or 0, ""), answers, ids)
+
+    def read(numbers: Collection[int]) -> dict[int, EntryRecord]:
+        wanted = {positions[number]: number for number in numbers}
+        return {wanted[row.position]: _entry(row, names) for row in rows.filter(position__in=wanted)}
+
+    return as_markdown.Entries(shapes(), read)

@@ -80,7 +80,9 @@ READERS = {
     "graph": lambda session: [text.text for text in memory_texts(session.workspace)],
     "embeddings": _embedded,
     "origins": lambda session: [row.content for row in entries_around(Entry.objects.get(source_id="2"))],
-    "Markdown": lambda session: session_as_markdown(session, epoch=None, originals=True, zone=ZoneInfo("UTC")),
+    "Markdown": lambda session: "".join(
+        session_as_markdown(session, epoch=None, originals=True, zone=ZoneInfo("UTC"))
+    ),
     "nanobot": lambda session: export_session(session, "nanobot")[1],
     "AgTerm": lambda session: export_session(session, "agterm")[1],
 }

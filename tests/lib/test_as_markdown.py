@@ -8,7 +8,6 @@ from markdown_it import MarkdownIt
 
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from memoryhub.lib.text import as_markdown
-from tests.hub import raises_code
 from tests.records import entry_record, session_record
 
 PARSER = MarkdownIt("commonmark")
@@ -16,6 +15,10 @@ PARSER = MarkdownIt("commonmark")
 
 def call(name: str = "shell", arguments: str = '{"c": "ls"}', *, of: str = "c1"):
     return {"id": of, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def transcript(*args, **options) -> str:
+    return "".join(as_markdown.transcript(*args, **options))
 
 
 def outline(text: str) -> list[str]:
@@ -31,7 +34,7 @@ def outline(text: str) -> list[str]:
 def test_messages_are_copied_verbatim():
     record = session_record("Is it **ready**?", "Yes:\n\n- one\n- two", key="cli:main", title="The release")
 
-    assert as_markdown.transcript(record) == (
+    assert transcript(record) == (
         "# The release\n\nSession `cli:main`, 2 entries.\n\n"
         "## #0 · User · 2026-03-01 08:00:00 UTC\n\nIs it **ready**?\n\n"
         "## #1 · Assistant · 2026-03-01 08:01:00 UTC\n\nYes:\n\n- one\n- two\n"
@@ -45,7 +48,7 @@ def test_a_tool_result_is_shown_with_its_call_in_a_longer_fence():
         entry_record(output, role="tool", kind="tool_result", tool_call_id="c1", name="shell"),
     ]
 
-    text = as_markdown.transcript(SessionRecord("cli:main", entries))
+    text = transcript(SessionRecord("cli:main", entries))
 
     assert [token.content for token in PARSER.parse(text) if token.type == "fence"] == [
         '{\n  "c": "cat `x`"\n}\n',
@@ -57,7 +60,7 @@ def test_a_tool_result_is_shown_with_its_call_in_a_longer_fence():
 def test_a_call_that_is_only_text_is_fenced():
     record = SessionRecord("k", [entry_record("shell(**x**)", role="assistant", kind="tool_call")])
 
-    assert "```\nshell(**x**)\n```" in as_markdown.transcript(record)
+    assert "```\nshell(**x**)\n```" in transcript(record)
 
 
 def test_calls_that_share_an_id_get_their_own_results():
@@ -67,7 +70,7 @@ def test_calls_that_share_an_id_get_their_own_results():
         entry_record("second", role="tool", kind="tool_result", tool_call_id="c1"),
     ]
 
-    text = as_markdown.transcript(SessionRecord("cli:main", entries))
+    text = transcript(SessionRecord("cli:main", entries))
 
     assert text.index("first") < text.index("`look`") < text.index("second")
 
@@ -85,7 +88,7 @@ def test_calls_that_share_an_id_get_their_own_results():
     ],
 )
 def test_content_cannot_hide_or_forge_a_turn(hostile):
-    text = as_markdown.transcript(session_record(hostile, "after", key="k", timed=False))
+    text = transcript(session_record(hostile, "after", key="k", timed=False))
 
     assert outline(text) == ["k", "#0 · User", "#1 · Assistant"]
     assert hostile in text
@@ -95,7 +98,7 @@ def test_content_cannot_hide_or_forge_a_turn(hostile):
 def test_a_title_is_one_line_of_plain_text(title):
     record = session_record("hello", key=f"cli:{title}", title=title)
 
-    inline = PARSER.parse(as_markdown.transcript(record))[1]
+    inline = PARSER.parse(transcript(record))[1]
 
     assert {child.type for child in inline.children or []} <= {"text", "text_special", "code_inline"}
     assert " ".join(title.split()) in "".join(child.content for child in inline.children or [])
@@ -109,7 +112,7 @@ def folded() -> SessionRecord:
 
 
 def test_compressed_entries_are_replaced_by_their_summary():
-    text = as_markdown.transcript(folded())
+    text = transcript(folded())
 
     assert outline(text) == ["k", "#0 · User", "#1 to #2 · Folded into a summary", "#3 · Assistant"]
     assert "They counted." in text
@@ -117,7 +120,7 @@ def test_compressed_entries_are_replaced_by_their_summary():
 
 
 def test_compressed_entries_can_follow_their_summary():
-    assert outline(as_markdown.transcript(folded(), originals=True)) == [
+    assert outline(transcript(folded(), originals=True)) == [
         "k",
         "#0 · User",
         "#1 to #2 · Folded into a summary",
@@ -134,22 +137,29 @@ def test_a_result_whose_call_is_compressed_is_shown_alone():
     ]
     record = SessionRecord("k", entries, [SummaryRecord("s", "A call.", [])])
 
-    assert outline(as_markdown.transcript(record))[2:] == ["#1 · Tool · tool result"]
+    assert outline(transcript(record))[2:] == ["#1 · Tool · tool result"]
 
 
-def test_more_than_ten_thousand_entries_are_refused():
-    entry = entry_record("x", role="user")
-    as_markdown.transcript(SessionRecord("k", [entry] * 10))
+def test_entries_are_read_a_few_hundred_at_a_time():
+    entries = [
+        entry_record("", role="assistant", kind="tool_call", tool_calls=[call()]),
+        *[entry_record(f"text {number}", role="user") for number in range(998)],
+        entry_record("far away", role="tool", kind="tool_result", tool_call_id="c1"),
+    ]
+    asked = []
 
-    with raises_code("too_much_markdown", match="10,001 of at most 10,000"):
-        as_markdown.transcript(SessionRecord("k", [entry] * 10_001))
+    def read(numbers):
+        asked.append(set(numbers))
+        return {number: entries[number] for number in numbers}
 
+    shapes = [
+        as_markdown.Shape(True, "", one.tool_call_id, tuple(made["id"] for made in one.tool_calls)) for one in entries
+    ]
+    lazy = as_markdown.Entries(shapes, read)
 
-def test_too_many_characters_are_refused(monkeypatch):
-    monkeypatch.setattr(as_markdown, "MAX_CHARS", 100)
-
-    with raises_code("too_much_markdown"):
-        as_markdown.transcript(session_record("x" * 200))
+    assert transcript(SessionRecord("k", []), entries=lazy) == transcript(SessionRecord("k", entries))
+    assert max(map(len, asked)) == as_markdown.READ_AT_ONCE
+    assert sum(map(len, asked)) == len(entries)
 
 
 def test_system_text_of_a_context_is_fenced():
@@ -177,7 +187,7 @@ def test_results_are_blockquotes_with_links():
 def test_each_fact_is_one_list_item():
     facts = [("Deploys go out\n# on Tuesdays", "deploy, ops"), ("```\nopen", ""), ("last", "")]
 
-    tokens = PARSER.parse(as_markdown.grouped_list("Knowledge", [("Facts", facts), ("Empty", [])]))
+    tokens = PARSER.parse("".join(as_markdown.grouped_list("Knowledge", [("Facts", facts), ("Empty", [])])))
 
     assert sum(token.type == "list_item_open" and token.level == 1 for token in tokens) == len(facts)
     assert sum(token.type == "heading_open" and token.level == 0 for token in tokens) == 2

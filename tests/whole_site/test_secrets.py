@@ -140,7 +140,7 @@ def test_editors_see_secrets_on_request_and_it_is_recorded(leaky: Workspace, vie
         lambda: viewer_client.get(reverse("knowledge:knowledge-entry", args=[slug, entry.pk])),
     ]
     for count, way in enumerate(ways, 1):
-        assert SECRET in way().content.decode()
+        assert SECRET in way().getvalue().decode()
         assert AuditRecord.objects.filter(action="secrets.revealed").count() == count
 
 

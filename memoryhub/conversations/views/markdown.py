@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_GET
@@ -13,7 +14,7 @@ from memoryhub.conversations.context import ContextPart, build_context, seen_in
 from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text import as_markdown
-from memoryhub.permissions import get_session, log_page_access, readable_text
+from memoryhub.permissions import get_session, log_page_access, readable_parts, readable_text
 from sessions_app.models import Summary
 from sessions_app.services.access_log import seen_epoch, seen_rows
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES
@@ -21,25 +22,31 @@ from sessions_app.services.export import session_as_markdown
 
 
 @require_GET
-def session(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Return one epoch of a session, or with ``?summary=`` one of its summaries."""
+def session(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
+    """Stream one epoch of a session, or with ``?summary=`` one of its summaries."""
     found = get_session(request, slug, pk)
     if number := parse_int(request.GET.get("summary")):
         summary = get_object_or_404(Summary, session=found, pk=number)
-        log_page_access(request, found.workspace, "summary.exported", seen_rows("summaries", [summary.pk]))
-        text = as_markdown.summary(summary.content, summary.first_position, summary.last_position) + "\n"
+        text = as_markdown.summary(summary.content, summary.first_position, summary.last_position)
+        parts, action, seen = (
+            as_markdown.join_blocks([text]),
+            "summary.exported",
+            seen_rows("summaries", [summary.pk]),
+        )
     else:
         epoch = parse_int(request.GET.get("epoch"), digits=5)
-        text = session_as_markdown(
+        parts = session_as_markdown(
             found, epoch=epoch, originals="originals" in request.GET, zone=timezone.get_current_timezone()
         )
-        log_page_access(request, found.workspace, "session.exported", seen_epoch(found, epoch))
-    text = readable_text(request, found.workspace, text, f"the session {found.key}")
-    return markdown_response(text, found.key, is_shown="copy" in request.GET)
+        action, seen = "session.exported", seen_epoch(found, epoch)
+    parts = readable_parts(request, found.workspace, parts, f"the session {found.key}")
+    response = markdown_response(request, parts, found.key)
+    log_page_access(request, found.workspace, action, seen)
+    return response
 
 
 @require_GET
-def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def context(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
     found = get_session(request, slug, pk)
     given = parse_int(request.GET.get("max_messages"), digits=8)
     built = build_context(
@@ -50,7 +57,7 @@ def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     text = as_markdown.context(found.key, [_part(part) for part in built.parts], tokens=built.tokens)
     log_page_access(request, found.workspace, "context.read", seen_in(built))
     text = readable_text(request, found.workspace, text, f"the context of {found.key}")
-    return markdown_response(text, f"context-{found.key}", is_shown="copy" in request.GET)
+    return markdown_response(request, text, f"context-{found.key}")
 
 
 def _part(part: ContextPart) -> as_markdown.Message:

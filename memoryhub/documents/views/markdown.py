@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
@@ -14,7 +15,7 @@ from sessions_app.services.access_log import seen_revision
 
 
 @require_GET
-def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def document(request: HttpRequest, slug: str, pk: int) -> HttpResponseBase:
     """Send a revision of a document, by default the latest, as Markdown. Viewers get it with secrets masked."""
     workspace = get_workspace(request, slug)
     found = get_object_or_404(MemoryDocument, workspace=workspace, pk=pk)
@@ -27,4 +28,4 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         text = masked(text)
     elif has_secrets(text):
         record_reveal(by_person(request), found, revision)
-    return markdown_response(text, found.name.removesuffix(".md"), is_shown="copy" in request.GET)
+    return markdown_response(request, text, found.name.removesuffix(".md"))

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -31,11 +34,12 @@ from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text import as_markdown
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lib.tokens import counter_for
-from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access, readable_text
+from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access, readable_parts
 from sessions_app.models import Run, Workspace
 from sessions_app.services.access_log import seen_rows
 
 SHOWN_GROUPS = 200
+READ_AT_ONCE = 200
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 TAG = Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, separated by commas"))
 UNTAG = Action("untag", gettext_lazy("Remove tags"), asks="text", label=gettext_lazy("Tags, separated by commas"))
@@ -212,19 +216,26 @@ def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponse:
-    """All entries that match the list's filters, by category, as Markdown."""
+def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Stream all entries that match the list's filters, by category, as Markdown."""
     workspace = get_workspace(request, slug)
     _form, _filters, matching = matching_rows(request, workspace, KNOWLEDGE)
-    as_markdown.check_amount(matching.count())
-    entries = list(matching.order_by(*KNOWLEDGE.order))
-    log_page_access(request, workspace, "knowledge.exported", seen_rows("knowledge", [entry.pk for entry in entries]))
+    pks: dict[str, list[int]] = {category: [] for category in KnowledgeEntry.Category.values}
+    for pk, category in matching.order_by(*KNOWLEDGE.order).values_list("pk", "category").iterator():
+        pks[category].append(pk)
     with translation.override(settings.LANGUAGE_CODE):
-        labels = {category: str(category.label) for category in KnowledgeEntry.Category}
-    groups = [
-        (label, [(entry.content, ", ".join(entry.tags)) for entry in entries if entry.category == category])
-        for category, label in labels.items()
-    ]
-    text = as_markdown.grouped_list(f"Knowledge of {workspace.name}", groups)
-    text = readable_text(request, workspace, text, "the knowledge")
-    return markdown_response(text, f"knowledge-{slug}", is_shown="copy" in request.GET)
+        labels = {category.value: str(category.label) for category in KnowledgeEntry.Category}
+    groups = ((labels[category], _items(matching, some)) for category, some in pks.items())
+    parts = as_markdown.grouped_list(f"Knowledge of {workspace.name}", groups)
+    parts = readable_parts(request, workspace, parts, "the knowledge")
+    response = markdown_response(request, parts, f"knowledge-{slug}")
+    log_page_access(request, workspace, "knowledge.exported", seen_rows("knowledge", chain(*pks.values())))
+    return response
+
+
+def _items(matching: QuerySet[KnowledgeEntry], pks: list[int]) -> Iterator[tuple[str, str]]:
+    """Yield text and tags of the entries that still match, reading a few hundred at a time."""
+    for start in range(0, len(pks), READ_AT_ONCE):
+        some = pks[start : start + READ_AT_ONCE]
+        rows = matching.in_bulk(some)
+        yield from ((rows[pk].content, ", ".join(rows[pk].tags)) for pk in some if pk in rows)

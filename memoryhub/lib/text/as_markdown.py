@@ -9,34 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from markdown_it import MarkdownIt
 
-from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, ToolCall
 from memoryhub.lib.validation import parse_stored
 
-MAX_ROWS = 10_000
 UNREADABLE = object()
-MAX_CHARS = 20_000_000
-TOO_MANY = {
-    "entries": _(
-        "Too many entries for Markdown: %(count)s of at most %(most)s. Use a narrower filter or export a file."
-    ),
-    "messages": _(
-        "Too many messages for Markdown: %(count)s of at most %(most)s. Use a narrower filter or export a file."
-    ),
-    "rows": _("Too many rows for Markdown: %(count)s of at most %(most)s. Use a narrower filter or export a file."),
-}
+READ_AT_ONCE = 200  # entries
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _OWN_HEADING = re.compile(r"^ {0,3}#{1,6}\s+#\d", re.MULTILINE)
-ToolResults = dict[tuple[int, int], tuple[int, int]]  # (entry, number) of a call: entries of its result and itself
+ToolResults = dict[tuple[int, int], int]  # entry of the result by entry and number of the call
 _parser = MarkdownIt("commonmark").enable("table").disable("inline")  # only blocks matter here
 
 
@@ -60,12 +50,31 @@ class Message:
     calls: Sequence[ToolCall] = ()
 
 
-def check_amount(rows: int, what: str = "entries") -> None:
-    """Raise LimitExceeded for more than 10,000 rows. ``what``: entries, messages or rows, for the message."""
-    if rows > MAX_ROWS:
-        raise LimitExceeded(
-            str(TOO_MANY[what]) % {"most": f"{MAX_ROWS:,}", "count": f"{rows:,}"}, code="too_much_markdown"
-        )
+class Shape(NamedTuple):
+    """What decides where an entry is shown. ``answers``: the id of the tool call whose result it is."""
+
+    is_said: bool
+    summary_id: str
+    answers: str
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Entries to convert: the shapes of all in order, and a function that reads those with the given numbers."""
+
+    shapes: Iterable[Shape]
+    read: Callable[[Collection[int]], Mapping[int, EntryRecord]]
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """``folds``: summary and last entry of each run of compressed entries, by its first. ``shown``: with headings."""
+
+    count: int
+    folds: dict[int, tuple[str, int]]
+    shown: set[int]
+    results: ToolResults
 
 
 def inline_text(text: str) -> str:
@@ -104,51 +113,87 @@ def _is_self_contained(text: str) -> bool:
     return is_heading and all(token.type != "html_block" for token in tokens)
 
 
-def transcript(record: SessionRecord, *, originals: bool = False, zone: tzinfo = UTC) -> str:
-    """Return one epoch of a session as Markdown, each turn with its position, role and time in ``zone``.
+def transcript(
+    record: SessionRecord, *, originals: bool = False, zone: tzinfo = UTC, entries: Entries | None = None
+) -> Iterator[str]:
+    """Return one epoch of a session as parts of Markdown, each turn with its position, role and time in ``zone``.
 
     Compressed entries are replaced by their summary, followed by the entries if ``originals``. Injected and rewound
-    entries are left out. Tool results are shown with their calls. Raises LimitExceeded for more than 10,000 entries
-    or 20 million characters.
+    entries are left out. Tool results are shown with their calls. ``entries``: replace those of the record; their
+    shapes are read at once, the entries a few hundred at a time.
     """
-    check_amount(len(record.entries))
-    return join_blocks([*_head(record), *_turns(record, originals=originals, zone=zone)])
+    entries = entries or Entries(
+        map(_shape, record.entries), lambda numbers: {at: record.entries[at] for at in numbers}
+    )
+    summaries = {one.source_id: one.content for one in record.summaries}
+    outline = _outline(entries.shapes, summaries, originals=originals)
+    return join_blocks(chain(_head(record, outline.count), _turns(outline, summaries, entries.read, zone)))
 
 
-def join_blocks(blocks: Sequence[str]) -> str:
-    """Return blocks as one document. Raises LimitExceeded for more than 20 million characters."""
-    text = _blocks(*blocks) + "\n"
-    if len(text) > MAX_CHARS:
-        message = gettext(
-            "Too much text for Markdown: %(count)s of at most %(most)s characters. Export a file instead."
-        )
-        raise LimitExceeded(message % {"count": f"{len(text):,}", "most": f"{MAX_CHARS:,}"}, code="too_much_markdown")
-    return text
+def join_blocks(blocks: Iterable[str]) -> Iterator[str]:
+    """Yield blocks, without the empty ones, as the parts of one document."""
+    separator = ""
+    for block in filter(None, blocks):
+        yield separator + block
+        separator = "\n\n"
+    yield "\n"
 
 
-def _head(record: SessionRecord) -> Iterator[str]:
+def _head(record: SessionRecord, count: int) -> Iterator[str]:
     yield f"# {inline_text(record.title or record.key) or code(record.key)}"
-    count = len(record.entries)
     epoch = f", epoch {record.epoch + 1}" if record.epoch else ""
     yield f"Session {code(record.key)}{epoch}, {count:,} {'entry' if count == 1 else 'entries'}."
     if record.summary_text:
         yield f"## Summary of what came before\n\n{prose(record.summary_text)}"
 
 
-def _turns(record: SessionRecord, *, originals: bool, zone: tzinfo) -> Iterator[str]:
-    summaries = {one.source_id: one for one in record.summaries}
-    by_entry = [summaries.get(entry.summary_source_id) for entry in record.entries]
-    said = {at for at, entry in enumerate(record.entries) if not (entry.is_injected or entry.is_rewound)}
-    shown = {index for index in said if originals or by_entry[index] is None}
-    results = _tool_results(record.entries)
-    shown_with_call = {result for result, call in results.values() if call in shown}
-    for index, replacement in enumerate(by_entry):
-        if replacement and (index == 0 or replacement is not by_entry[index - 1]):
-            rest = range(index, len(by_entry))
-            end = next((later for later in rest if by_entry[later] is not replacement), len(by_entry))
-            yield summary(replacement.content, index, end - 1)
-        if index in shown - shown_with_call:
-            yield _turn(record.entries, index, results, zone)
+def _shape(entry: EntryRecord) -> Shape:
+    is_said = not (entry.is_injected or entry.is_rewound)
+    return Shape(is_said, entry.summary_source_id, entry.tool_call_id, tuple(call["id"] for call in entry.tool_calls))
+
+
+def _outline(shapes: Iterable[Shape], summaries: Collection[str], *, originals: bool) -> _Outline:
+    """Match tool calls with their results. Calls may share an id: the earliest unanswered one matches."""
+    folds: dict[int, tuple[str, int]] = {}
+    shown: set[int] = set()
+    results: ToolResults = {}
+    unanswered: dict[str, deque[tuple[int, int]]] = defaultdict(deque)
+    count = first = 0
+    before = ""
+    for index, shape in enumerate(shapes):
+        folded = shape.summary_id if shape.summary_id in summaries else ""
+        if folded:
+            first = first if folded == before else index
+            folds[first] = (folded, index)
+        if shape.is_said and (originals or not folded):
+            shown.add(index)
+        if shape.answers and unanswered.get(shape.answers):
+            results[unanswered[shape.answers].popleft()] = index
+        for number, call in enumerate(shape.calls):
+            unanswered[call].append((index, number))
+        count, before = index + 1, folded
+    with_call = {result for (call, _), result in results.items() if call in shown}
+    return _Outline(count, folds, shown - with_call, results)
+
+
+def _turns(
+    outline: _Outline,
+    summaries: Mapping[str, str],
+    read: Callable[[Collection[int]], Mapping[int, EntryRecord]],
+    zone: tzinfo,
+) -> Iterator[str]:
+    for start in range(0, outline.count, READ_AT_ONCE):
+        numbers = range(start, min(start + READ_AT_ONCE, outline.count))
+        entries = read(outline.shown.intersection(numbers))
+        places = ((index, number) for index, entry in entries.items() for number in range(len(entry.tool_calls)))
+        answers = read({outline.results[place] for place in places if place in outline.results})
+        for index in numbers:
+            if index in outline.folds:
+                source_id, last = outline.folds[index]
+                yield summary(summaries[source_id], index, last)
+            if index in entries:
+                result_of = partial(_tool_result, answers, outline.results, index)
+                yield _turn(entries[index], index, result_of, zone)
 
 
 def summary(text: str, first: int, last: int) -> str:
@@ -156,22 +201,7 @@ def summary(text: str, first: int, last: int) -> str:
     return f"## #{first} to #{last} · Folded into a summary\n\n{prose(text)}"
 
 
-def _tool_results(entries: Sequence[EntryRecord]) -> ToolResults:
-    """Match tool calls with their results. Calls may share an id: the earliest unanswered one matches."""
-    unanswered: dict[str, list[tuple[int, int]]] = {}
-    results: ToolResults = {}
-    for index, entry in enumerate(entries):
-        calls = unanswered.get(entry.tool_call_id) if entry.tool_call_id else None
-        if calls:
-            call = calls.pop(0)
-            results[call] = (index, call[0])
-        for number, tool_call in enumerate(entry.tool_calls):
-            unanswered.setdefault(tool_call["id"], []).append((index, number))
-    return results
-
-
-def _turn(entries: Sequence[EntryRecord], index: int, results: ToolResults, zone: tzinfo) -> str:
-    entry = entries[index]
+def _turn(entry: EntryRecord, index: int, result_of: Callable[[int], str], zone: tzinfo) -> str:
     kind = f" · {inline_text(entry.kind.replace('_', ' '))}" if entry.kind not in ("message", "tool_call") else ""
     at = f" · {format_time(entry.occurred_at, zone)}" if entry.occurred_at else ""
     name = f" {code(entry.name)}" if entry.name else ""
@@ -179,7 +209,6 @@ def _turn(entries: Sequence[EntryRecord], index: int, results: ToolResults, zone
     is_prose = entry.role in ("user", "assistant") and (
         entry.kind in ("message", "summary") or bool(entry.tool_calls)
     )
-    result_of = partial(_tool_result, entries, index, results)
     return _blocks(heading, _text(entry.content, is_prose=is_prose), *_calls(entry.tool_calls, result_of))
 
 
@@ -191,11 +220,11 @@ def _blocks(*blocks: str) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def _tool_result(entries: Sequence[EntryRecord], index: int, results: ToolResults, number: int) -> str:
+def _tool_result(answers: Mapping[int, EntryRecord], results: ToolResults, index: int, number: int) -> str:
     result = results.get((index, number))
-    if result is None:
+    if result is None or result not in answers:
         return "Result: none."
-    return f"Result (#{result[0]}):\n\n{fenced(entries[result[0]].content)}"
+    return f"Result (#{result}):\n\n{fenced(answers[result].content)}"
 
 
 def _calls(calls: Sequence[ToolCall], result_of: Callable[[int], str] = lambda _number: "") -> Iterator[str]:
@@ -218,9 +247,9 @@ def format_time(at: datetime, zone: tzinfo) -> str:
 
 def context(key: str, messages: Sequence[Message], *, tokens: int) -> str:
     """Return a context as Markdown, each message with its role and source; memory and system messages are fenced."""
-    check_amount(len(messages), "messages")
     head = f"# Context of {inline_text(key) or code(key)}\n\n{len(messages):,} messages, about {tokens:,} tokens."
-    return join_blocks([head, *(_message(number, message) for number, message in enumerate(messages, start=1))])
+    shown = (_message(number, message) for number, message in enumerate(messages, start=1))
+    return "".join(join_blocks([head, *shown]))
 
 
 def _message(number: int, message: Message) -> str:
@@ -232,10 +261,8 @@ def _message(number: int, message: Message) -> str:
 
 def passages(title: str, rows: Sequence[Passage]) -> str:
     """Return search results as Markdown, each with a linked heading, its metadata and its text as a blockquote."""
-    check_amount(len(rows), "rows")
-    return join_blocks(
-        [f"# {inline_text(title)}", *(_passage(number, row) for number, row in enumerate(rows, start=1))]
-    )
+    found = (_passage(number, row) for number, row in enumerate(rows, start=1))
+    return "".join(join_blocks([f"# {inline_text(title)}", *found]))
 
 
 def _passage(number: int, row: Passage) -> str:
@@ -248,14 +275,15 @@ def blockquote(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
 
 
-def grouped_list(title: str, groups: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
-    """Return groups of (text, metadata) pairs as headings with bullet lists."""
-    check_amount(sum(len(rows) for _, rows in groups), "rows")
-    blocks = [f"# {inline_text(title)}"]
+def grouped_list(title: str, groups: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> Iterator[str]:
+    """Yield groups of (text, metadata) pairs as headings with bullet lists, without empty groups, in parts."""
+    yield f"# {inline_text(title)}"
     for name, rows in groups:
-        items = [f"- {_item(text)}{f' ({inline_text(about)})' if about else ''}" for text, about in rows]
-        blocks += [f"## {inline_text(name)}", "\n".join(items)] if items else []
-    return join_blocks(blocks)
+        start = f"\n\n## {inline_text(name)}\n\n"
+        for text, about in rows:
+            yield f"{start}- {_item(text)}{f' ({inline_text(about)})' if about else ''}"
+            start = "\n"
+    yield "\n"
 
 
 def _item(text: str) -> str:

@@ -26,7 +26,7 @@ from sessions_app.services.lifecycle import (
     open_session,
     rename_session,
 )
-from sessions_app.services.transfer import export_session, import_session, problems_of
+from sessions_app.services.transfer import import_session, problems_of, session_parts
 
 COMMAND = Actor("command", "session")
 BULK = ("archive", "unarchive")  # accept several keys
@@ -156,14 +156,15 @@ def _clear(session: Session, *, archive: bool, wait: bool) -> None:
 def _write(session: Session, options: dict[str, Any], *, as_text: bool) -> dict[str, Any]:
     if as_text:
         name = f"{safe_name(session.key)}.md"
-        text = session_as_markdown(
+        parts = session_as_markdown(
             session, epoch=options["epoch"], originals=options["originals"], zone=timezone.get_default_timezone()
         )
     else:
-        name, text = export_session(session, options["layout"], epoch=options["epoch"])
+        name, parts = session_parts(session, options["layout"], epoch=options["epoch"])
     if not options["output"]:
-        return {"name": name, "text": text}
-    Path(options["output"]).write_text(text, encoding="utf-8")
+        return {"name": name, "text": "".join(parts)}
+    with Path(options["output"]).open("w", encoding="utf-8") as file:
+        file.writelines(parts)
     return {"name": name, "file": options["output"]}
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.translation import override
 from django.views.decorators.http import require_GET
@@ -14,7 +15,7 @@ from memoryhub.search.views.search_params import parse_search_params, search_pla
 
 
 @require_GET
-def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+def search(request: HttpRequest, slug: str | None = None) -> HttpResponseBase:
     """Return a page of search results as Markdown, each with a link to its row."""
     place = search_place(request, slug)
     asked = parse_search_params(request.GET, place)
@@ -24,7 +25,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     log_search_results(request, place, {"results": results})
     text = as_markdown.passages(f"Search: {asked.q or asked.kind}", rows)
     name = f"search-{place.workspace.slug if place.workspace else 'hub'}"
-    return markdown_response(text, name, is_shown="copy" in request.GET)
+    return markdown_response(request, text, name)
 
 
 def _passage(request: HttpRequest, row: ResultRow) -> as_markdown.Passage:
