@@ -2,8 +2,12 @@ import pytest
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
 from knowledge_app.services.documents import proposals
+from knowledge_app.services.documents.editing import save_text
+from knowledge_app.services.documents.revisions import head_text
 from memoryhub.integrity import check_memory
+from sessions_app.services.audit import By
 from tests.api.conftest import caller, token_for
+from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Pool\n\n" + "".join(f"- fact number {n} is known\n" for n in range(20))
@@ -65,6 +69,22 @@ def test_a_fact_that_reads_like_an_instruction_is_held(written):
     assert (answer.status_code, answer.json()["status"]) == (202, "held")
     assert MemoryDocument.objects.get().head.content == TEXT
     assert HeldChange.objects.get().pk == answer.json()["proposal"]["id"]
+
+
+@pytest.mark.parametrize("text", ["Fact number 3 is known.", "fact number 4 is known"], ids=["removed", "corrected"])
+def test_a_fact_that_a_person_removed_or_corrected_is_held(written, text):
+    document, by = MemoryDocument.objects.select_related("head").get(), By(PERSON, NOW)
+    decided = TEXT.replace("- fact number 3 is known\n", "").replace(
+        "number 4 is known", "number 4 is no longer known"
+    )
+    save_text(document, decided, base_number=1, by=by, reason="edited")
+
+    added = written("POST", "/documents/MEMORY.md/facts", {"fact": text})
+    whole = written("PUT", "/documents/MEMORY.md", {"content": f"{decided}- {text}\n- new\n"}, If_Match='"2"')
+
+    assert [answer.json()["status"] for answer in (added, whole)] == ["held", "held"]
+    assert {change.reason for change in HeldChange.objects.all()} == {"1 new fact was removed or corrected earlier"}
+    assert head_text(MemoryDocument.objects.get()) == decided
 
 
 def test_the_first_fact_starts_a_standard_document(agent):

@@ -152,3 +152,11 @@ def test_facts_add_appends_a_fact_once(workspace, command):
     assert command("facts", "add", "atlas", "--text", "tea at four") == {"revision": None, "held": None}
     assert command("facts", "list", "atlas")["facts"][0]["text"] == "Tea at four"
     assert command("facts", "add", "atlas", status=1)["error"]["code"] == "bad_fact"
+
+
+def test_facts_add_puts_a_removed_fact_back(workspace, command):
+    command("facts", "add", "atlas", "--text", "Tea at four")
+    [fact] = command("facts", "list", "atlas")["facts"]
+    command("facts", "withdraw", "atlas", fact["id"], "--reason", "no longer")
+
+    assert command("facts", "add", "atlas", "--text", "Tea at four") == {"revision": 3, "held": None}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db.models import QuerySet
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
+from knowledge_app.services.documents.removed_facts import added_again, removed_facts
 from knowledge_app.services.documents.revisions import content_hash
 from memoryhub.lib.text.change_guard import CheckedChange, pin_reasons, review_reasons, safety_reasons
 from sessions_app.models import Session
@@ -16,15 +19,31 @@ REQUESTED = "review was requested"
 RULES = (PROPOSED, ALL_HELD, REQUESTED)  # flags that say why a change is held although nothing was found in it
 
 
-def judge(document: MemoryDocument, change: CheckedChange, *, is_own_fact: bool = False) -> list[str]:
+def judge(
+    document: MemoryDocument,
+    change: CheckedChange,
+    *,
+    is_own_fact: bool = False,
+    returned: Collection[int] | None = None,
+) -> list[str]:
     """Return the reasons why a person must review an agent's change to a document, if any.
 
-    ``is_own_fact``: it changes nothing but a fact that the agent wrote, so that only its safety counts.
+    ``is_own_fact``: it changes nothing but a fact that the agent wrote, so that only its safety counts. ``returned``:
+    the new lines with facts that people removed, if they are known.
     """
-    pinned = pinned_facts(document).values_list("text", flat=True)
+    pinned = list(pinned_facts(document).values_list("text", flat=True))
+    if returned is None:
+        returned = added_again(change.before, change.after, removed_facts(document))
+    again = [returned_reason(len(returned))] if returned else []
     if is_own_fact:
-        return pin_reasons(change.after, list(pinned)) + safety_reasons(change)
-    return review_reasons(change, pinned=list(pinned), lost_before=facts_lost_since_review(document))
+        return pin_reasons(change.after, pinned) + safety_reasons(change) + again
+    return review_reasons(change, pinned=pinned, lost_before=facts_lost_since_review(document)) + again
+
+
+def returned_reason(count: int) -> str:
+    if count == 1:
+        return "1 new fact was removed or corrected earlier"
+    return f"{count} new facts were removed or corrected earlier"
 
 
 def pinned_facts(document: MemoryDocument | None) -> QuerySet[Fact]:

@@ -26,7 +26,7 @@ from knowledge_app.services.documents.checked_proposals import (
     without_held_facts,
 )
 from knowledge_app.services.documents.history import append_history
-from knowledge_app.services.documents.removed_facts import removed_facts, returned_reason
+from knowledge_app.services.documents.removed_facts import removed_facts
 from knowledge_app.services.documents.revisions import (
     content_hash,
     head_text,
@@ -176,8 +176,7 @@ def _flags(document: MemoryDocument, checked: CheckedProposal) -> list[str]:
     """Return the reasons why a person must review a proposal, if any."""
     if checked.conflict_count:
         return [f"the same lines of the document changed in the meantime, in {checked.conflict_count} places"]
-    flags = judge(document, checked.change)
-    flags += [returned_reason(len(checked.returned))] if checked.returned else []
+    flags = judge(document, checked.change, returned=checked.returned)
     return flags + ([foreign_reason(len(checked.foreign))] if checked.foreign else [])
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import pinned_facts, store_held
+from knowledge_app.services.documents.change_review import pinned_facts, returned_reason, store_held
 from knowledge_app.services.documents.limits import limit_fields
 from knowledge_app.services.documents.outside_edit_plan import (
     LineEdits,
@@ -17,7 +17,7 @@ from knowledge_app.services.documents.outside_edit_plan import (
     line_edits,
     plan_outside_edit,
 )
-from knowledge_app.services.documents.removed_facts import added_again, removed_facts, returned_reason
+from knowledge_app.services.documents.removed_facts import added_again, removed_facts
 from knowledge_app.services.documents.revisions import content_hash, lock_document, open_document, revise_document
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts

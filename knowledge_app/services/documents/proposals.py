@@ -23,6 +23,7 @@ from memoryhub.lib.text.change_guard import check_change
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.text.separated import with_entry
 from memoryhub.lib.validation import clean_text
+from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
 
 MAX_FACT = 2_000  # characters
@@ -84,7 +85,8 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
         if {normal_form(one.text) for one in fact_lines(line, locked.separator)} <= known:
             return Written()
         after = _cleaned(_with_line(locked, before, line))
-        flags = judge(locked, check_change(before, after, known=checked))
+        returned = None if by.actor.kind == AuditRecord.ActorKind.AGENT else ()  # a person may put a fact back
+        flags = judge(locked, check_change(before, after, known=checked), returned=returned)
         if flags:
             return Written(held=_hold(locked, head, after, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, after, base=head, by=by, reason=f"added by {by.actor.name}"))

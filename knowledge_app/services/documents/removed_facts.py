@@ -35,12 +35,6 @@ def added_again(before: str, after: str, removed: Collection[str]) -> set[int]:
     return {fact.line for fact in added if word_form(fact.text) in removed}
 
 
-def returned_reason(count: int) -> str:
-    if count == 1:
-        return "1 new fact was removed or corrected earlier"
-    return f"{count} new facts were removed or corrected earlier"
-
-
 def _replaced(corrections: Iterable[int]) -> set[str]:
     """Return the texts that revisions replaced."""
     newest = MemoryRevision.objects.filter(pk__in=set(corrections)).order_by("-pk")[:MAX_CORRECTIONS]
