@@ -152,7 +152,7 @@ def remove_operator(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def reset_second_factor(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, second_factor.reset, _("Reset two-factor authentication of %(name)s."))
+    return _switch(request, pk, second_factor.reset, _("Two-factor authentication of %(name)s was reset."))
 
 
 @require_POST
