@@ -268,7 +268,8 @@ def _chosen(
     if len(pks) > most:
         words = gettext("Select at most %(most)s findings at a time (selected: %(count)s).")
         raise LimitExceeded(words % {"most": f"{most:,}", "count": f"{len(pks):,}"}, code="too_many")
-    Workspace.objects.select_for_update().get(pk=workspace.pk)  # so that a concern is decided once
+    # So that a concern is decided once. Not its key: edits, which have locked a document, refer to it in new rows.
+    Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
         if pks and status == Status.OPEN:

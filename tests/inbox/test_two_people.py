@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from threading import Event
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError, Event
 from time import sleep
 
 import pytest
@@ -11,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import Concern, Fact, HeldChange, HeldRow, KnowledgeEntry
+from knowledge_app.services.documents import editing
 from knowledge_app.services.documents.editing import edit_fact, save_text, start_document
 from knowledge_app.services.rows import held_row_decisions
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row, remove_rows
@@ -20,6 +22,7 @@ from memoryhub.hygiene import resolution
 from memoryhub.hygiene.resolution import keep, keep_one
 from memoryhub.inbox import decisions
 from memoryhub.inbox.seen import seen_hash
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs import review
 from memoryhub.runs.executing import execute
@@ -206,6 +209,37 @@ def test_changes_that_somebody_decided_are_counted(workspace, editor):
     assert "1 skipped. MEMORY.md: This change has been decided already." in none
     assert "1 change accepted." in again
     assert "1 skipped. MEMORY.md: This change has been decided already." in again
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_decision_and_an_edit_of_its_document_do_not_block_each_other(workspace, monkeypatch):
+    document = start_document(workspace, "MEMORY.md")
+    save_text(document, f"- {SAME}\n- {SAME} now\n", base_number=0, by=BY, reason="")
+    scan(workspace)
+    pks = [Concern.objects.get(kind="duplicate").pk]
+    chosen, locking, both_locked = resolution._chosen, editing.lock_document, Barrier(2)
+
+    def meeting(function):
+        def run(*arguments, **options):
+            result = function(*arguments, **options)
+            with suppress(BrokenBarrierError):
+                both_locked.wait(WAIT)
+            return result
+
+        return run
+
+    monkeypatch.setattr(resolution, "_chosen", meeting(chosen))
+    monkeypatch.setattr(editing, "lock_document", meeting(locking))
+    monkeypatch.setattr(db_retry, "ATTEMPTS", 1)  # a deadlock raises an error
+
+    saved, kept = at_once(
+        lambda: save_text(document, f"- {SAME}\n- {SAME} now\n- More\n", base_number=1, by=BY, reason=""),
+        lambda: keep(workspace, pks, other=False, by=BY),
+    )
+
+    assert not isinstance(saved, MemoryHubError)
+    assert not isinstance(kept, MemoryHubError)
+    assert sorted(fact.text for fact in Fact.objects.filter(died=None)) == ["More", SAME]
 
 
 @pytest.mark.django_db(transaction=True)
