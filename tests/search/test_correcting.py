@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import HeldRow
+from memoryhub.lib.search.query_editing import with_words
 from memoryhub.search import Scope, correcting
 from memoryhub.search.ranking import RankOptions
 from memoryhub.search.recall import recall
@@ -171,6 +172,22 @@ def test_the_page_shows_both_and_counts_what_it_shows(workspace, viewer_client):
     literal = viewer_client.get(page.context["typed_url"])
     assert literal.context["results"].rows == []
     assert "Showing results" not in literal.content.decode()
+
+
+@pytest.mark.parametrize(("typed", "used"), [("old-harbuor", "old-harbour"), ("(Harbuor's)", "(harbour's)")])
+def test_a_corrected_part_of_a_token_is_shown_and_counted(workspace, viewer_client, typed, used):
+    say(workspace, "The old harbour is closed")
+
+    page = viewer_client.get(reverse("search", args=[workspace.slug]), {"q": typed})
+
+    assert page.context["used"] == used
+    assert "<strong>1</strong> match" in viewer_client.get(page.context["count_url"]).content.decode()
+
+
+def test_words_within_identifiers_are_not_replaced():
+    assert with_words('v1.harbuor harbuor "harbuor" -harbuor', {"harbuor": "harbour"}) == (
+        'v1.harbuor harbour "harbuor" -harbuor'
+    )
 
 
 def test_a_recall_corrects_a_word_alike_for_all_kinds_and_says_so(workspace, command, viewer_client):

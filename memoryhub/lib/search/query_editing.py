@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from memoryhub.lib.search.fields import ALIASES
 from memoryhub.lib.search.query import normalise_value
-from memoryhub.lib.search.query_tokens import clean_query, quote_value, token_core, tokenize
+from memoryhub.lib.search.query_tokens import clean_query, is_identifier, quote_value, token_core, tokenize
+from memoryhub.lib.search.tokenizing import fold
+
+_WORD = re.compile(r"\w+")
 
 
 def with_filter(text: str, field: str, value: str) -> str:
@@ -39,8 +43,9 @@ def with_words(text: str, words: Mapping[str, str]) -> str:
     """Return a query's text with plain words replaced. ``words``: folded words with what replaces them."""
     rest = clean_query(text)
     for token in reversed(tokenize(rest)):
-        if not (token.is_quoted or token.field or token.is_excluded) and token_core(token.text) in words:
-            rest = rest[: token.start] + words[token_core(token.text)] + rest[token.end :]
+        if not (token.is_quoted or token.field or token.is_excluded or is_identifier(token_core(token.text))):
+            text = _WORD.sub(lambda word: words.get(fold(word[0]), word[0]), token.text)
+            rest = rest[: token.start] + text + rest[token.end :]
     return rest
 
 
