@@ -52,7 +52,7 @@ def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: li
     page.click("text=View or undo")
     page.click("button[data-dialog=undo]")
     page.click("dialog[open] button[type=submit]")
-    expect(page.locator("main h1")).to_contain_text("Edit")
+    expect(page.locator("main")).to_contain_text("Undone.")
     assert KnowledgeEntry.objects.filter(category="learned_fact").count() == 120
 
 

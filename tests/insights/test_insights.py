@@ -73,16 +73,17 @@ def test_compressions_are_shown_as_saved_and_remaining_tokens(workspace, session
     assert cells == (f"{summary.token_count:,}", f"{summary.original_token_count - summary.token_count:,}")
 
 
-def test_the_context_falls_with_a_compression_and_ends_with_the_present_one(workspace, session):
+def test_the_context_falls_with_a_compression_and_ends_with_the_present_one(workspace, session, time_machine):
+    time_machine.move_to(LATER)
     before = session.__class__.objects.get().active_tokens
-    run = compress(session, keep=2, minimum=1)
+    compress(session, keep=2, minimum=1)
     session.refresh_from_db()
 
     shown = rows(workspace, "context", session=session)
 
     assert shown[DAY] == (f"{before:,}", f"{workspace.max_tokens:,}")
     now = session.active_tokens + session.summary_tokens
-    assert shown[run.finished_at.astimezone(UTC).date()][0] == f"{now:,}"
+    assert shown[LATER.date()][0] == f"{now:,}"
     assert now < before
 
 
