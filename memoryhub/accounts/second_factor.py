@@ -120,7 +120,7 @@ def use_code(user: User, text: str, *, by: By) -> bool:
         return _use_app_code(user, code, by.at)
     used, _ = RecoveryCode.objects.filter(user=user, code_hash=_hash(user, code)).delete()
     if used:
-        record(by, "account.recovery_code_used", "user", user.pk, f"{user.username} signed in with a recovery code")
+        record(by, "account.recovery_code_used", "user", user.pk, f"{user.username} used a recovery code")
     return used > 0
 
 

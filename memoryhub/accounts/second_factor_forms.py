@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.accounts.attempt_limits import MAX_PER_ACCOUNT, count_attempt, uncount_attempt
-from memoryhub.accounts.second_factor import matching_step, use_code
+from memoryhub.accounts.second_factor import has_second_factor, matching_step, use_code
 from sessions_app.services.audit import Actor, By
 
 MAX_CODES, MAX_HOURLY_CODES = 5, 20  # wrong codes of an account in a minute, and in an hour
@@ -18,7 +18,7 @@ _CODE = {"autocomplete": "one-time-code", "spellcheck": "false", "autocapitalize
 
 
 class CodeForm(forms.Form):
-    """The second step of signing in. A valid form has used up its code."""
+    """The second step of signing in, or a confirmation. A valid form has used up its code."""
 
     code = forms.CharField(
         max_length=40,
@@ -65,6 +65,12 @@ class ConfirmForm(forms.Form):
             raise forms.ValidationError(_("This password is wrong."), code="wrong")
         uncount_attempt(limits)
         return ""
+
+
+def confirmation(user: User, *args: Any) -> CodeForm | ConfirmForm:
+    """Return the form that confirms a change: with the password, or with a code if the person has no password."""
+    asks_code = not user.has_usable_password() and has_second_factor(user)
+    return CodeForm(user, *args) if asks_code else ConfirmForm(user, *args)
 
 
 class SetupForm(ConfirmForm):

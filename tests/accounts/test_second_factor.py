@@ -258,6 +258,37 @@ def test_changes_need_the_password(path, vera, secret):
     assert has_second_factor(vera) is (path == "codes/")
 
 
+@pytest.mark.parametrize("path", ["codes/", "off/"])
+def test_without_a_password_changes_need_a_code(path, vera, secret):
+    vera.set_unusable_password()
+    vera.save()
+    client = Client()
+    client.force_login(vera)
+    before = set(RecoveryCode.objects.values_list("code_hash", flat=True))
+    assert "Authentication code" in client.get(PAGE).content.decode()
+
+    for wrong in ({}, {"password": ""}, {"code": "000000"}):
+        assert client.post(PAGE + path, wrong).status_code == 422
+    assert set(RecoveryCode.objects.values_list("code_hash", flat=True)) == before
+    assert has_second_factor(vera)
+    client.post(PAGE + path, {"code": app_code(secret)})
+
+    assert not set(RecoveryCode.objects.values_list("code_hash", flat=True)) & before
+    assert has_second_factor(vera) is (path == "codes/")
+
+
+def test_guessing_codes_of_changes_is_rate_limited(vera, secret):
+    vera.set_unusable_password()
+    vera.save()
+    client = Client()
+    client.force_login(vera)
+    for n in range(5):
+        client.post(PAGE + "off/", {"code": f"{n:06}"})
+
+    assert "Too many failed attempts" in client.post(PAGE + "off/", {"code": app_code(secret)}).content.decode()
+    assert has_second_factor(vera)
+
+
 def test_operators_reset_it_for_others(vera, secret, admin_client, admin_user):
     url = f"/people/{vera.pk}/reset-second-factor/"
     assert "Reset two-factor authentication" in admin_client.get(f"/people/{vera.pk}/").content.decode()

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.accounts.forms import OwnPasswordForm
 from memoryhub.accounts.oidc import identities_of, provider_name
-from memoryhub.accounts.second_factor_forms import ConfirmForm
+from memoryhub.accounts.second_factor_forms import confirmation
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
 from memoryhub.accounts.views.oidc import proved_identity
 from memoryhub.lib.htmx import render_page
@@ -46,7 +46,7 @@ def sign_ins(request: HttpRequest) -> HttpResponse:
         "provider": provider_name(),
         "identities": identities_of(user),
         "proved": proved_identity(request),
-        "form": ConfirmForm(user),
+        "form": confirmation(user),
         "has_password": user.has_usable_password(),
     }
     return render_page(request, "accounts/sign_ins.html", context)

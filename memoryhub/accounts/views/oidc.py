@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.accounts import oidc as flow
-from memoryhub.accounts.second_factor_forms import ConfirmForm
+from memoryhub.accounts.second_factor_forms import confirmation
 from memoryhub.accounts.views.second_factor import sign_in
 from memoryhub.agents.hub_url import hub_address
 from memoryhub.permissions import by_person
@@ -96,11 +96,11 @@ def _shown(request: HttpRequest, error: flow.SignInFailed | flow.AlreadyConnecte
 def connect(request: HttpRequest) -> HttpResponse:
     """Connect the proved identity with one's account, after the password."""
     user, proved = User.objects.get(username=request.user.get_username()), proved_identity(request)
-    form = ConfirmForm(user, request.POST)
+    form = confirmation(user, request.POST)
     if proved is None:
         messages.error(request, _("This took too long. Start again."))
     elif not form.is_valid():
-        messages.error(request, " ".join(map(str, form.errors["password"])))
+        messages.error(request, " ".join(str(text) for texts in form.errors.values() for text in texts))
     else:
         try:
             flow.connect(user, proved, by=by_person(request))

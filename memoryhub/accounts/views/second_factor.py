@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST
 from memoryhub.accounts import second_factor as flow
 from memoryhub.accounts.login_forms import LoginForm
 from memoryhub.accounts.oidc import provider_name
-from memoryhub.accounts.second_factor_forms import CodeForm, ConfirmForm, SetupForm
+from memoryhub.accounts.second_factor_forms import CodeForm, ConfirmForm, SetupForm, confirmation
 from memoryhub.accounts.setup import operator_exists
 from memoryhub.lib.encrypted_text import decrypt_text, encrypt_text
 from memoryhub.lib.htmx import render_page
@@ -92,7 +92,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     """Show one's second factor, or set it up: the app's first code and the password turn it on."""
     user = _current_user(request)
     if flow.has_second_factor(user):
-        return _shown(request, user, ConfirmForm(user))
+        return _shown(request, user, confirmation(user))
     secret = decrypt_text(request.session.get(NEW, ""), context=NEW)
     if secret is None:
         secret = flow.new_secret()
@@ -108,7 +108,7 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     return render_page(request, "accounts/second_factor_setup.html", context, status=422 if form.errors else 200)
 
 
-def _shown(request: HttpRequest, user: User, form: ConfirmForm) -> HttpResponse:
+def _shown(request: HttpRequest, user: User, form: CodeForm | ConfirmForm) -> HttpResponse:
     context = {"form": form, "factor": user.second_factor, "left": user.recovery_codes.count()}
     return render_page(request, "accounts/second_factor.html", context, status=422 if form.errors else 200)
 
@@ -117,7 +117,7 @@ def _shown(request: HttpRequest, user: User, form: ConfirmForm) -> HttpResponse:
 @sensitive_post_parameters()
 def turn_off(request: HttpRequest) -> HttpResponse:
     user = _current_user(request)
-    form = ConfirmForm(user, request.POST)
+    form = confirmation(user, request.POST)
     if flow.has_second_factor(user) and not form.is_valid():
         return _shown(request, user, form)
     if flow.turn_off(user, by=by_person(request)):
@@ -132,7 +132,7 @@ def recovery_codes(request: HttpRequest) -> HttpResponse:
     user = _current_user(request)
     if not flow.has_second_factor(user):
         return redirect("second-factor")
-    form = ConfirmForm(user, request.POST)
+    form = confirmation(user, request.POST)
     if not form.is_valid():
         return _shown(request, user, form)
     codes = flow.new_recovery_codes(user, by=by_person(request))
