@@ -1,6 +1,7 @@
-"""Filters and the JSON format of the log.
+"""Filters and formats of the log.
 
-The filters mask tokens in links, since Django logs URLs of refused requests, shorten refusals, and add request ids.
+The formats mask tokens in links, since Django logs URLs of refused requests, and tracebacks can contain them. The
+filters shorten refusals, and add request ids.
 """
 
 from __future__ import annotations
@@ -16,18 +17,6 @@ from django.http import HttpRequest
 from memoryhub.lib.request_ids import current_request_id
 
 _LINK = re.compile(r"/(invitation|setup)/[^/\s]+")
-
-
-def mask_links() -> Callable[[logging.LogRecord], bool]:
-    """Return a logging filter that masks these tokens."""
-
-    def mask(record: logging.LogRecord) -> bool:
-        record.msg = _masked(record.msg)
-        if isinstance(record.args, tuple):
-            record.args = tuple(_masked(value) for value in record.args)
-        return True
-
-    return mask
 
 
 def shorten_refusals() -> Callable[[logging.LogRecord], bool]:
@@ -53,6 +42,13 @@ def add_request_id() -> Callable[[logging.LogRecord], bool]:
     return add
 
 
+class Lines(logging.Formatter):
+    """Text, with a traceback below."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _masked(super().format(record))
+
+
 class JsonLines(logging.Formatter):
     """One JSON object on one line for each record, with the time in UTC. Attributes of ``extra`` aren't included."""
 
@@ -61,7 +57,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _masked(record.getMessage()),
             "request_id": getattr(record, "request_id", "-"),
             "process": record.process,
         }
@@ -70,5 +66,5 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-def _masked(value: object) -> object:
-    return _LINK.sub(r"/\1/…", value) if isinstance(value, str) else value
+def _masked(text: str) -> str:
+    return _LINK.sub(r"/\1/…", text)

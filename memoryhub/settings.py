@@ -362,11 +362,13 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+        "line": {
+            "()": "memoryhub.log_redaction.Lines",
+            "format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s",
+        },
         "json": {"()": "memoryhub.log_redaction.JsonLines"},
     },
     "filters": {
-        "links": {"()": "memoryhub.log_redaction.mask_links"},
         "refusals": {"()": "memoryhub.log_redaction.shorten_refusals"},
         "ids": {"()": "memoryhub.log_redaction.add_request_id"},
     },
@@ -374,7 +376,7 @@ LOGGING = {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": MEMORYHUB_LOG_FORMAT,
-            "filters": ["links", "refusals", "ids"],
+            "filters": ["refusals", "ids"],
         }
     },
     "root": {"handlers": ["console"], "level": "WARNING"},

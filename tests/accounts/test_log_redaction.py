@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from memoryhub.log_redaction import mask_links, shorten_refusals
+from memoryhub.log_redaction import JsonLines, Lines, shorten_refusals
 
 
-def said(message: object, *args: object) -> str:
-    record = logging.LogRecord("django.request", logging.WARNING, "", 0, message, args, None)
-    assert mask_links()(record)
-    return record.getMessage()
+def said(message: object, *args: object, error: BaseException | None = None, formatter=None) -> str:
+    caught = (type(error), error, error.__traceback__) if error else None
+    record = logging.LogRecord("django.request", logging.WARNING, "", 0, message, args, caught)
+    return (formatter or Lines()).format(record)
 
 
 @pytest.mark.parametrize("path", ["/invitation/abc-123_x", "/setup/abc-123_x"])
@@ -18,6 +18,18 @@ def test_tokens_of_links_are_masked(path):
     assert "abc" not in said(f"Not Found: {path}/")
     assert "abc" not in said("%s: %s", "Not Found", f"{path}/accept/")
     assert said("%s: %s", "Not Found", f"{path}/accept/").startswith("Not Found")
+
+
+@pytest.mark.parametrize("formatter", [Lines(), JsonLines()])
+def test_tokens_of_links_are_masked_in_tracebacks_and_in_any_value(formatter):
+    try:
+        raise ValueError("at /setup/abc-123_x/")
+    except ValueError as error:
+        text = said("failed", error=error, formatter=formatter)
+        of_value = said(error, formatter=formatter) + said("%r", error, formatter=formatter)
+
+    assert "Traceback" in text
+    assert "abc" not in text + of_value
 
 
 def test_other_urls_and_values_are_not_masked():
