@@ -17,6 +17,8 @@ import django_stubs_ext
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
 
+from memoryhub.lib.known_headers import has_other_meaning
+
 django_stubs_ext.monkeypatch()  # lets classes such as ModelAdmin take their model in brackets
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -102,6 +104,8 @@ MEMORYHUB_PROXY_ADDRESSES = _networks("MEMORYHUB_PROXY_ADDRESSES")
 MEMORYHUB_PROXY_CREATES_PEOPLE = _flag("MEMORYHUB_PROXY_CREATES_PEOPLE", default=False)
 if MEMORYHUB_PROXY_HEADER and not re.fullmatch("[a-z][a-z0-9-]*", MEMORYHUB_PROXY_HEADER):
     raise ImproperlyConfigured("MEMORYHUB_PROXY_HEADER is the name of a header, such as Remote-User.")
+if has_other_meaning(MEMORYHUB_PROXY_HEADER):
+    raise ImproperlyConfigured(f"MEMORYHUB_PROXY_HEADER can't be {MEMORYHUB_PROXY_HEADER}: it means something else.")
 if MEMORYHUB_PROXY_HEADER and not MEMORYHUB_PROXY_ADDRESSES:
     raise ImproperlyConfigured("MEMORYHUB_PROXY_HEADER needs MEMORYHUB_PROXY_ADDRESSES, the proxy's addresses.")
 # MEMORYHUB_OIDC_ISSUER: the address of an OpenID Connect provider for signing in. Default: none.

@@ -40,6 +40,18 @@ def find_person(username: str) -> User:
     return user
 
 
+def usernames_like(name: str) -> list[str]:
+    """Return the user name that is equal to ``name``, or else those that differ only in the case of ASCII letters.
+
+    Names with other letters must be equal: some of those equal ASCII ones when case is ignored.
+    """
+    if not name.isascii() or not name.isprintable():
+        return [name]
+    similar = User.objects.filter(username__iexact=name).values_list("username", flat=True)
+    names = [found for found in similar if found.isascii() and found.lower() == name.lower()]
+    return [name] if name in names else names
+
+
 def roles_of(users: Sequence[User], workspaces: Sequence[Workspace]) -> dict[tuple[int, int], str]:
     """Return roles by user id and workspace id."""
     rows = Membership.objects.filter(user__in=users, workspace__in=workspaces)

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from memoryhub.accounts.people import usernames_like
 from memoryhub.lib.proxy_header import PERSON
 from sessions_app.services.audit import Actor, By, record
 
@@ -56,10 +57,11 @@ class SignInByProxy(RemoteUserMiddleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.META.pop(self.header, None)  # of a WSGI server
-        if name := person_named_by_proxy(request):
+        given = person_named_by_proxy(request)
+        if name := _account_name(request, given):
             request.META[self.header] = name
         self.process_request(request)
-        if name and request.user.is_authenticated and request.user.get_username() != name:
+        if given and request.user.is_authenticated and request.user.get_username() != name:
             logout(request)
         return self.get_response(request)  # type: ignore[return-value]
 
@@ -68,6 +70,14 @@ class SignInByProxy(RemoteUserMiddleware):
         if not name or request.user.is_authenticated or not getattr(view, "login_required", True):
             return None
         return render(request, "accounts/unknown_person.html", {"name": name}, status=403)
+
+
+def _account_name(request: HttpRequest, given: str) -> str:
+    """Return the user name that the proxy means, also of nobody yet; "" if several accounts could be meant."""
+    if not given or (request.user.is_authenticated and request.user.get_username() == given):
+        return given
+    found = usernames_like(given)
+    return found[0] if len(found) == 1 else "" if found else given
 
 
 def person_named_by_proxy(request: HttpRequest) -> str:

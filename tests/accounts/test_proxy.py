@@ -166,7 +166,7 @@ def test_a_password_does_not_make_somebody_else_of_a_person(behind):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", ["nina", "Vera", "a/b", "two words", "x" * 151, "vera\x00", "vera,olga"])
+@pytest.mark.parametrize("name", ["nina", "a/b", "two words", "x" * 151, "vera\x00", "vera,olga"])
 def test_unknown_people_see_a_page_and_get_no_account(name, behind):
     User.objects.create_user("vera")
 
@@ -176,6 +176,51 @@ def test_unknown_people_see_a_page_and_get_no_account(name, behind):
     assert "You have no account here" in response.content.decode()
     assert User.objects.count() == 1
     assert Client().get("/health/", **named(name)).status_code == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("creates", [False, True])
+def test_the_case_of_a_name_makes_no_difference(creates, behind):
+    behind.MEMORYHUB_PROXY_CREATES_PEOPLE = creates
+    User.objects.create_user("vera.k")
+    client = Client()
+
+    for name in ("vera.k", "Vera.K", "VERA.K"):
+        assert page(client, name).context["user"].username == "vera.k"
+        assert page(Client(), name).context["user"].username == "vera.k"
+    assert User.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_name_that_could_mean_several_people_means_nobody(behind):
+    behind.MEMORYHUB_PROXY_CREATES_PEOPLE = True
+    for name in ("vera", "Vera"):
+        User.objects.create_user(name)
+    client = Client()
+
+    assert page(client, "Vera").context["user"].username == "Vera"
+    assert page(client, "vera").context["user"].username == "vera"
+    assert page(client, "VERA").status_code == 403
+    assert page(client).status_code == 302
+    assert User.objects.count() == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("stored", "given"),
+    [
+        ("kim", "\N{KELVIN SIGN}im"),
+        ("\N{KELVIN SIGN}im", "kim"),
+        ("assa", "a\N{LATIN SMALL LETTER LONG S}sa"),
+        ("jos\xe9", "JOS\xc9"),
+        ("vera", "vera\N{COMBINING DOT ABOVE}"),
+        ("a_c", "abc"),
+    ],
+)
+def test_names_that_only_look_alike_are_other_people(stored, given, behind):
+    User.objects.create(username=stored)
+
+    assert page(Client(), given).status_code == 403
 
 
 @pytest.mark.django_db
@@ -247,6 +292,11 @@ def test_an_invited_person_gets_an_account_with_the_name_that_the_proxy_gave(beh
         ),
         ({"MEMORYHUB_PROXY_HEADER": "Remote-User", "MEMORYHUB_PROXY_ADDRESSES": "0.0.0.0/0"}, "all addresses"),
         ({"MEMORYHUB_PROXY_HEADER": "Remote-User", "MEMORYHUB_PROXY_ADDRESSES": f"{PROXY}, ::1"}, ""),
+        ({"MEMORYHUB_PROXY_HEADER": "X-Forwarded-User", "MEMORYHUB_PROXY_ADDRESSES": PROXY}, ""),
+        ({"MEMORYHUB_PROXY_HEADER": "Authorization", "MEMORYHUB_PROXY_ADDRESSES": PROXY}, "can't be authorization"),
+        ({"MEMORYHUB_PROXY_HEADER": "cookie", "MEMORYHUB_PROXY_ADDRESSES": PROXY}, "can't be cookie"),
+        ({"MEMORYHUB_PROXY_HEADER": "X-Forwarded-For", "MEMORYHUB_PROXY_ADDRESSES": PROXY}, "can't be"),
+        ({"MEMORYHUB_PROXY_HEADER": "Accept-Language", "MEMORYHUB_PROXY_ADDRESSES": PROXY}, "can't be"),
     ],
 )
 def test_unsafe_settings_stop_the_start(given, said, tmp_path):
