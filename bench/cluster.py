@@ -235,7 +235,6 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="leave the cluster running")
     given = parser.parse_args()
     cluster = Cluster(given.folder or Path(tempfile.mkdtemp(prefix="memoryhub-cluster-")), given.port)
-    cluster.folder.chmod(0o755) if cluster.folder.exists() else None
     try:
         cluster.start()
         faults = run(cluster, given.parts or list(PARTS))

@@ -5,8 +5,8 @@
     deploy/cluster/cluster.py kill PART [--folder FOLDER]
 
 PART is a name that `status` shows, or `primary`, `standby` or `etcd-leader`. `start` also restarts what was killed.
-Everything is in FOLDER (default: memoryhub-cluster in the temporary folder), and all ports are counted up from PORT
-(default: 17400). Needs the packages postgresql, patroni, etcd-server, haproxy, pgbouncer and redis-server.
+Everything is in FOLDER (default: a folder of this user in the temporary folder), and all ports are counted up from
+PORT (default: 17400). Needs the packages postgresql, patroni, etcd-server, haproxy, pgbouncer and redis-server.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pwd
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -45,7 +46,7 @@ class Cluster:
     """The files, ports and processes of a cluster in one folder."""
 
     def __init__(self, folder: Path, port: int = 17400) -> None:
-        self.folder = folder.resolve()
+        self.folder = own_folder(folder)
         self._saved = self.folder / "values.json"  # with the passwords
         self.values: dict[str, str] = json.loads(self._saved.read_text()) if self._saved.exists() else {}
         if not self.values:
@@ -281,11 +282,26 @@ def wait_for(what: str, is_true: Callable[[], Any], seconds: float = PATIENCE_SE
         time.sleep(0.2)
 
 
+def own_folder(folder: Path) -> Path:
+    """Create a folder, or check that nobody else can write into it: its files decide what is run.
+
+    Root lets others through but not list it, because PostgreSQL doesn't run as root.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        sys.exit(f"{folder} isn't a folder of your own, or others can write into it. Choose one with --folder.")
+    folder.chmod(0o700 if os.getuid() else 0o711)
+    return folder.resolve()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["start", "stop", "status", "kill"])
     parser.add_argument("part", nargs="?", default="")
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "memoryhub-cluster")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / f"memoryhub-cluster-{os.getuid()}"
+    )
     parser.add_argument("--port", type=int, default=17400)
     given = parser.parse_args()
     cluster = Cluster(given.folder, given.port)
