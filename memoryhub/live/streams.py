@@ -22,9 +22,12 @@ from typing import Any
 
 from django.db import Error
 
+from memoryhub.lib.backoff import Backoff
+
 logger = logging.getLogger(__name__)
 PATH = "/changes/stream/"
 TICK_SECONDS = 0.5  # between reads while streams are open
+LONGEST_PAUSE = 10.0  # seconds between reads while they fail
 HEARTBEAT_SECONDS = 20.0  # static/js/live-stream.js waits for two
 MAX_STREAMS = 2_000  # of a process
 MAX_PER_PERSON = 20  # of a process; a browser needs one
@@ -129,17 +132,20 @@ class Streams:
 
     async def _follow(self, read: Read) -> None:
         known: frozenset[int] | None = None
+        backoff, pause = Backoff(2 * TICK_SECONDS, LONGEST_PAUSE), TICK_SECONDS
         while True:
-            await asyncio.sleep(TICK_SECONDS)
+            await asyncio.sleep(pause)
+            pause = TICK_SECONDS
             if not self.open:
                 known = None
                 continue
             try:
                 known = await self._tell(read, known)
-            except Error as error:  # open pages notice that the heartbeats stop
-                logger.warning("can't read what changed for open pages: %s", error)
-            except Exception:
-                logger.exception("can't read what changed for open pages")
+                backoff.reset()
+            except Exception as error:  # open pages notice that the heartbeats stop
+                pause = backoff.next_pause()
+                words = "can't read what changed for open pages; trying again in %.0f s: %s"
+                logger.warning(words, pause, error, exc_info=not isinstance(error, Error))
 
     async def _tell(self, read: Read, known: frozenset[int] | None) -> frozenset[int]:
         streams, now = [*self.open], time.monotonic()

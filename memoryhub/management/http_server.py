@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 import h11
 import uvicorn
 from django.conf import settings
+from django.core.management.base import CommandError
 from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.supervisors import Multiprocess
 
 from memoryhub.lib.proxy_header import PEER
 from memoryhub.live.streams import PATH
+from memoryhub.management.web_processes import WebProcesses
 
 HEADER_SECONDS = 10.0  # to receive the headers of a request; memoryhub.asgi limits the time of bodies
 MAX_INCOMPLETE = 256  # requests; the oldest is closed for a newer one
@@ -106,12 +107,18 @@ def server_config(app: Any, **options: Any) -> uvicorn.Config:
 
 
 def run_server(listener: socket.socket, *, processes: int = 1) -> None:
-    """Serve the hub until it is stopped. Several processes accept connections of the same socket."""
+    """Serve the hub until it is stopped. Several processes accept connections of the same socket.
+
+    Raises CommandError if web processes can't start, or end again and again.
+    """
     is_behind_proxy = settings.MEMORYHUB_URL.startswith("https:")
     if processes > 1:
         child = f"{__name__}:child_application"
         config = server_config(child, factory=True, lifespan="on", proxy_headers=is_behind_proxy, workers=processes)
-        Multiprocess(config, sockets=[listener]).run()
+        served = WebProcesses(config, sockets=[listener])
+        served.run()
+        if served.failure:
+            raise CommandError(f"{served.failure} The messages above say why.")
         return
     config = server_config("memoryhub.asgi:application", lifespan="on", proxy_headers=is_behind_proxy)
     with suppress(KeyboardInterrupt):  # raised by Ctrl-C and SIGTERM after the server has stopped

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from memoryhub.lib.backoff import Backoff
+
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE = 1.0  # seconds before a restart; doubled after each quick failure
@@ -37,17 +39,17 @@ def keep_running(command: Sequence[str], *, folder: Path) -> Iterator[None]:
 
 
 def _supervise(command: Sequence[str], folder: Path, stopping: threading.Event) -> None:
-    pause = FIRST_PAUSE
+    backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
     while not stopping.is_set():
         began = time.monotonic()
         outcome = _run(command, folder, stopping)
         if stopping.is_set():
             return
         if time.monotonic() - began > STEADY_AFTER:
-            pause = FIRST_PAUSE
+            backoff.reset()
+        pause = backoff.next_pause()
         logger.warning("The worker ended (%s) and will be restarted in %.0f s.", outcome, pause)
         stopping.wait(pause)
-        pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def _run(command: Sequence[str], folder: Path, stopping: threading.Event) -> str:

@@ -175,3 +175,27 @@ def test_a_fault_does_not_end_the_reading(fault, caplog):
 
     run(work, read)
     assert "can't read what changed" in caplog.text
+
+
+def test_reads_that_fail_are_repeated_more_and_more_slowly(monkeypatch):
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def no_sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    def read(people: Mapping[str, int], due: Collection[str]) -> News:
+        if 4 <= len(pauses) < 12:
+            raise OperationalError("the database is away")
+        return heartbeats(people, due)
+
+    async def work(own: Streams) -> None:
+        monkeypatch.setattr(asyncio, "sleep", no_sleep)
+        opened(own, OLGA)
+        while len(pauses) < 16:
+            await sleep(0)
+
+    monkeypatch.setattr(streams, "TICK_SECONDS", 0.5)
+    run(work, read)
+    assert pauses[3:16] == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 10.0, 0.5, 0.5, 0.5, 0.5]
