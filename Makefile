@@ -119,13 +119,16 @@ messages: dev
 	$(BIN)python manage.py makemessages --locale $(CODE) --no-location --ignore .venv --ignore tests --ignore bench
 	$(BIN)python manage.py compilemessages --locale $(CODE) --ignore .venv
 
-# One lock file for all supported Pythons, with hashes and without host names. serve.txt is a subset of dev.txt.
+# Lock files for all supported Pythons, with hashes and without host names. container.txt is serve.txt with optional
+# packages; both are subsets of dev.txt.
 lock:
 	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && \
 	$(PYTHON) -m venv "$$tools" && "$$tools/bin/pip" install --quiet uv && \
 	compile="$$tools/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header pyproject.toml --extra postgres" && \
 	$$compile --extra dev --output-file requirements/dev.txt && \
-	$$compile --constraint requirements/dev.txt --output-file requirements/serve.txt
+	$$compile --constraint requirements/dev.txt --output-file requirements/serve.txt && \
+	$$compile --extra oidc --extra metrics --extra redis --constraint requirements/dev.txt \
+		--output-file requirements/container.txt
 
 ci: lint types checks test test-postgres browser

@@ -1,0 +1,37 @@
+"""The files in deploy/: the container has what the settings that it passes on need."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from django.conf import settings
+
+ROOT = Path(settings.BASE_DIR)
+
+
+def locked(name: str) -> dict[str, str]:
+    """Return the version of each package in a lock file."""
+    found = re.findall(r"^([a-z0-9-]+)(?:\[.*?\])?==(\S+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE)
+    return dict(found)
+
+
+def test_the_image_has_the_optional_packages():
+    installed = re.search(r"--requirement requirements/(\S+)", (ROOT / "deploy" / "Dockerfile").read_text())[1]
+
+    assert {"authlib", "prometheus-client", "psycopg", "redis", "requests"} <= locked(installed).keys()
+    assert locked("serve.txt").items() <= locked(installed).items() <= locked("dev.txt").items()
+
+
+@pytest.mark.parametrize("service", ["hub", "worker"])
+def test_compose_passes_on_the_settings_of_signing_in(service):
+    names = set(re.findall(r"\"(MEMORYHUB_\w+)\"", (ROOT / "memoryhub" / "settings.py").read_text()))
+    about = {name for name in names if re.search("_OIDC_|_PROXY_|_SIGN_IN_|_FACTOR$", name)}
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+
+    passed = compose["services"][service]["environment"]
+
+    assert len(about) >= 9
+    assert {name: passed[name].partition(":-")[0] for name in about} == {name: f"${{{name}" for name in about}
