@@ -21,7 +21,7 @@ help:
 	@echo "make bench          run the benchmarks"
 	@echo "make contract       test the REST API against its OpenAPI description (a minute for each scope)"
 	@echo "make soak           stress real processes: 2,000 turns, 100 killed workers, 16 concurrent writers (12 minutes)"
-	@echo "make drills         break the disk, the database, the clock and more under a running hub (7 minutes, as root)"
+	@echo "make drills         break the disk, the database, the clock and more under a running hub (9 minutes, as root)"
 	@echo "make programs       let the hub follow real coding agents with a scripted model (needs Node.js)"
 	@echo "make client         build the Python client's wheel in dist/, install it without the hub and use it"
 	@echo "make adapters       test the client's adapters against the real agent frameworks, in .venv-adapters"

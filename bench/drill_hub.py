@@ -255,6 +255,31 @@ class Writer:
 
 
 @contextmanager
+def failing_calls(hub: Hub, error: str, when: str) -> Iterator[Callable[[], int]]:
+    """Let system calls on the SQLite database's files fail: those that ``when`` says, counted in each thread.
+
+    Yields a function that returns how many have failed.
+    """
+    if not shutil.which("strace"):
+        raise Missing("strace isn't installed")
+    calls = "pwrite64,fsync,fdatasync,ftruncate"
+    files = [argument for end in ("", "-wal") for argument in ("-P", str(hub.home / f"memoryhub.sqlite3{end}"))]
+    command = ["strace", "-f", "-p", str(hub.process.pid), "-e", f"trace={calls}", *files]
+    command += ["-e", f"inject={calls}:error={error}:when={when}"]
+    with tempfile.TemporaryFile() as log, subprocess.Popen(command, stderr=log) as tracer:
+
+        def said() -> bytes:
+            log.seek(0)
+            return log.read()
+
+        wait_until("strace", lambda: b"attached" in said() or tracer.poll() is not None)
+        try:
+            yield lambda: said().count(b"(INJECTED)")
+        finally:
+            tracer.send_signal(signal.SIGINT)
+
+
+@contextmanager
 def small_disk(folder: Path, *, megabytes: int) -> Iterator[Path]:
     """Mount a file system in memory of so many megabytes."""
     home = folder / "home"

@@ -3,8 +3,9 @@
     python bench/drills.py [DRILL ...]
 
 Each drill has a home of its own in the temporary folder, and ends with check_memory. As root on Linux it mounts small
-file systems; `database-down` and `two-first-starts` start a PostgreSQL of their own, and `clock` needs libfaketime. A
-drill whose means are missing says so in its line. Exit status 1 if a drill fails.
+file systems; `database-down` and `two-first-starts` start a PostgreSQL of their own, `clock` and `calendar` need
+libfaketime, and `system-calls` needs strace. A drill whose means are missing says so in its line. Exit status 1 if a
+drill fails.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +35,7 @@ from bench.drill_hub import (  # noqa: E402
     Writer,
     ask,
     check_memory,
+    failing_calls,
     manage,
     request_import,
     run_manage,
@@ -43,7 +46,12 @@ from bench.drill_hub import (  # noqa: E402
 )
 
 IMAGES, CUTS = 20, 10  # copies of the database, and cuts of each copy's write-ahead log
+CALLS = 24  # of an append and the next ones, each of which fails once
 STORM_SECONDS = 15.0
+MOMENTS = {  # by time zone: half a second later its clock changes, or 32 bits no longer hold the seconds since 1970
+    "America/New_York": ["2027-03-14 06:59:59", "2027-11-07 05:59:59"],
+    "Europe/Lisbon": ["2028-03-26 00:59:59", "2028-10-29 00:59:59", "2038-01-19 03:14:07"],
+}
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
 
@@ -157,6 +165,25 @@ def database_down(folder: Path) -> str:
         )
 
 
+def system_calls(folder: Path) -> str:
+    """Let one write or flush of the database fail, then all from one on, and compare after each."""
+    with Hub(folder) as hub, Writer(hub) as writer:
+        writer.write_for(1.0)
+        statuses, failed = Counter[int](), 0
+        for error, when in [
+            *(("EIO", str(n)) for n in range(1, CALLS + 1)),
+            *(("ENOSPC", f"{n}+") for n in range(1, 9)),
+        ]:
+            with failing_calls(hub, error, when) as count:
+                statuses += Counter(writer.append() for _ in range(3))
+                failed += count()
+            writer.resume()
+        line = lost_of(folder, [writer])
+        expect(failed > CALLS, f"only {failed} calls failed")
+        expect(statuses.keys() <= {200, 503, 507}, f"answered {dict(statuses)}")
+        return f"{line}; {failed} writes and flushes failed, answered {shown(statuses)}, no restart was needed"
+
+
 def killed_machine(folder: Path) -> str:
     """Kill the hub and its worker in the middle of an import, and start them again."""
     files = 600
@@ -182,17 +209,22 @@ def killed_machine(folder: Path) -> str:
         return f"{line}; killed after {at} of {files} imported sessions, all {files} after the next start"
 
 
-def clock(folder: Path) -> str:
+def fake_clock(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Return the file that says how far the clock is ahead, and the environment that applies it."""
     if not Path(FAKETIME).exists():
         raise Missing("libfaketime isn't installed")
     now = folder / "now"
     now.write_text("+0")
-    fake = {
+    return now, {
         "LD_PRELOAD": FAKETIME,
         "FAKETIME_TIMESTAMP_FILE": str(now),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
     }
+
+
+def clock(folder: Path) -> str:
+    now, fake = fake_clock(folder)
     is_soon = "SELECT count(*) FROM memoryhub_job WHERE kind = 'sweep' AND not_before < datetime('now', '+1 day')"
     home = folder / "home"
     with Hub(home, worker=True, environment=fake) as hub, Writer(hub) as writer:
@@ -208,6 +240,27 @@ def clock(folder: Path) -> str:
         expect(statuses.keys() == {200}, f"answered {dict(statuses)}")
         line = f"{lost_of(home, [writer])}, in the same order, after jumps of +2 h, -2 h and +400 days and back"
         return f"{line}; all answered 200, and recurring work went on after {seconds:.0f} s"
+
+
+def calendar(folder: Path) -> str:
+    """Let the clock pass the beginning and the end of daylight saving time, and the year 2038."""
+    now, fake = fake_clock(folder)
+    home, writers, late = folder / "home", [], 0.0
+    for zone, moments in MOMENTS.items():
+        own = fake | {"MEMORYHUB_TIME_ZONE": zone}
+        with Hub(home, worker=True, environment=own) as hub, Writer(hub, zone) as writer:
+            for moment in moments:
+                at = datetime.fromisoformat(f"{moment}.500000+00:00")
+                now.write_text(f"{(at - datetime.now(UTC)).total_seconds():+.1f}s")
+                writer.write_for(2.0)
+                swept = f"SELECT count(*) FROM memoryhub_job WHERE kind = 'sweep' AND finished_at > '{moment}.999999'"
+                late = max(late, wait_until(f"recurring work after {moment}", lambda: ask(home, swept), 120))  # noqa: B023
+            order = [text for text in stored(home) if text.startswith(zone)]
+            expect(order == writer.acknowledged, "the order of entries changed")
+            expect(writer.statuses.keys() == {200}, f"answered {dict(writer.statuses)}")
+            writers.append(writer)
+    line = f"{lost_of(home, writers)}, in the same order, in {sum(map(len, MOMENTS.values()))} such moments"
+    return f"{line}; all answered 200, and recurring work went on within {late:.0f} s"
 
 
 def lock_storm(folder: Path) -> str:
@@ -324,8 +377,10 @@ DRILLS = {
     "read-only": read_only,
     "damage": damage,
     "database-down": database_down,
+    "system-calls": system_calls,
     "killed-machine": killed_machine,
     "clock": clock,
+    "calendar": calendar,
     "lock-storm": lock_storm,
     "power-loss": power_loss,
     "two-first-starts": two_first_starts,
