@@ -308,11 +308,6 @@ def correct_due_times(now: datetime) -> None:
     Run.objects.filter(status=Run.Status.QUEUED, not_before__gt=now + LONGEST_PAUSE).update(not_before=now)
 
 
-def is_interrupted(job: Job) -> bool:
-    """Return whether the process that runs a job is gone."""
-    return job.status == Job.Status.RUNNING and bool(expired({job.lease_owner}))
-
-
 def _is_dropped(job: Job) -> bool:
     """Return whether this process claimed a job but doesn't run it, because the database failed when it ended."""
     return job.lease_owner == this_process() and not is_held_here(_lease_name(job.pk))

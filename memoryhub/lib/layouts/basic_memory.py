@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
+from itertools import islice
 
 from memoryhub.lib.layouts.documents import read_document
-from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem, Project
+from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, SkippedPath, UnreadableFile
 
 LAYOUT = "basic-memory"
@@ -22,25 +23,13 @@ FENCE = b"---"
 
 def find(folder: Folder, *, is_certain: bool = False) -> DetectedLayout | None:
     """Return the layout if more than half of the first notes have a permalink."""
-    probed = [_has_permalink(folder, path) for path in _notes(folder, limit=MAX_PROBED)]
+    notes = (
+        path for path in folder.files() if isinstance(path, str) and path.endswith(".md") and not is_hidden(path)
+    )
+    probed = [_has_permalink(folder, path) for path in islice(notes, MAX_PROBED)]
     if sum(probed) * 2 > len(probed) or is_certain:
         return DetectedLayout(LAYOUT, "", "", "")
     return None
-
-
-def projects(folder: Folder) -> list[Project]:
-    """Return the vault as one project."""
-    notes = _notes(folder)
-    latest = max((folder.modified_ns(path) for path in notes), default=0)
-    return [
-        Project(
-            name=folder.path.name,
-            label=folder.path.name,
-            path=str(folder.path),
-            byte_count=sum(folder.size(path) for path in notes),
-            last_active=datetime.fromtimestamp(latest / 1e9, UTC) if latest else None,
-        )
-    ]
 
 
 def read(folder: Folder, _detected: DetectedLayout, _zone: tzinfo = UTC) -> Iterator[FileRead]:
@@ -64,16 +53,6 @@ def read_note(folder: Folder, path: str, parent: str = "") -> FileRead:
 
 def is_hidden(path: str) -> bool:
     return any(part.startswith(".") for part in path.split("/"))
-
-
-def _notes(folder: Folder, *, limit: int | None = None) -> list[str]:
-    found: list[str] = []
-    for path in folder.files():
-        if isinstance(path, str) and path.endswith(".md") and not is_hidden(path):
-            found.append(path)
-            if len(found) == limit:
-                break
-    return found
 
 
 def _has_permalink(folder: Folder, path: str) -> bool:

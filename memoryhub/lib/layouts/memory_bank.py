@@ -7,12 +7,12 @@ folder below VS Code's ``globalStorage``; ``cline_tasks`` reads them. Formats fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 
 from memoryhub.lib.layouts import cline_tasks
 from memoryhub.lib.layouts.basic_memory import is_hidden, read_note
 from memoryhub.lib.layouts.nanobot import join_path
-from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, SkippedPath
 
 LAYOUT = "memory-bank"
@@ -36,26 +36,6 @@ def find(folder: Folder, *, is_certain: bool = False) -> DetectedLayout | None:
     if sum(folder.exists(name) for name in NAMES) >= MIN_NAMES or cline_tasks.task_names(folder):
         return DetectedLayout(LAYOUT, "", "", "")
     return DetectedLayout(LAYOUT, "", "", BANK if folder.is_folder(BANK) else "") if is_certain else None
-
-
-def projects(folder: Folder) -> list[Project]:
-    """Return the projects of an extension's tasks, or the folder as one project."""
-    if found := cline_tasks.projects(folder):
-        return found
-    detected = find(folder)
-    if detected is None:
-        return []
-    files = [path for path in folder.files(detected.workspace) if isinstance(path, str) and path.endswith(".md")]
-    latest = max((folder.modified_ns(path) for path in files), default=0)
-    return [
-        Project(
-            name=folder.path.name,
-            label=folder.path.name,
-            path=str(folder.path),
-            byte_count=sum(folder.size(path) for path in files),
-            last_active=datetime.fromtimestamp(latest / 1e9, UTC) if latest else None,
-        )
-    ]
 
 
 def read(folder: Folder, detected: DetectedLayout, _zone: tzinfo = UTC) -> Iterator[FileRead]:

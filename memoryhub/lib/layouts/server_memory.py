@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.documents import empty_file, unreadable_file
 from memoryhub.lib.layouts.jsonl import counted, json_lines
-from memoryhub.lib.layouts.records import DetectedLayout, FileRead, KnowledgeRecord, Problem, Project
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead, KnowledgeRecord, Problem
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, display_path
 from memoryhub.lib.validation import BadJSON, brief, canonical_json, decode_json, json_text
 
@@ -39,19 +39,6 @@ def memory_files(folder: Folder, only: str = "") -> list[str]:
     names = [only] if only else [name for name in folder.names() if name.endswith((".jsonl", ".json"))]
     names.sort(key=lambda name: name != USUAL_NAME)
     return [name for name in names[:MAX_PROBED] if _is_memory(folder, name)]
-
-
-def projects(folder: Folder) -> list[Project]:
-    """Return each memory file as a project."""
-    found = []
-    for name in memory_files(folder):
-        latest = datetime.fromtimestamp(folder.modified_ns(name) / 1e9, UTC)
-        found.append(
-            Project(
-                name=display_path(name), label=display_path(name), byte_count=folder.size(name), last_active=latest
-            )
-        )
-    return found
 
 
 def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:

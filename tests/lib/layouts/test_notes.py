@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from memoryhub.lib.layouts import basic_memory, memory_bank
+from memoryhub.lib.layouts import cline_tasks
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, SessionRecord
@@ -134,19 +134,12 @@ def test_tasks_are_grouped_by_the_folder_that_they_worked_in(tmp_path):
     )
 
     with Folder(tmp_path) as folder:
-        found = memory_bank.projects(folder)
+        found = cline_tasks.projects(folder)
         chosen = DetectedLayout("memory-bank", "", project="/home/ana/atlas")
         paths = [read.path for read in read_folder(folder, chosen)]
 
     assert [(project.name, project.session_count) for project in found] == [("/home/ana/atlas", 2), ("tasks", 1)]
     assert [path.split("/")[1] for path in paths] == ["1", "2"]
-
-
-def test_a_vault_is_one_project(tmp_path):
-    with Folder(write(tmp_path, **{"a.md": NOTE})) as folder:
-        [project] = basic_memory.projects(folder)
-
-    assert project.byte_count == len(NOTE)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from memoryhub.lib.layouts import server_memory
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import FileRead, KnowledgeRecord
@@ -35,7 +34,6 @@ def knowledge(read: FileRead) -> list[KnowledgeRecord]:
 def test_the_sample_has_three_observations_and_a_relation():
     with Folder(FIXTURES / "server-memory") as folder:
         assert detect(folder).layout == "server-memory"
-        assert [project.name for project in server_memory.projects(folder)] == ["memory.jsonl"]
         [read] = read_folder(folder, detect(folder))
 
     found = knowledge(read)
