@@ -329,6 +329,7 @@ class RecallAnswer(Schema):
     lessons: list[str]
     memories: list[RecalledMemory]
     corrected: dict[str, str] = {}
+    notes: list[str] = []
 
 
 class ValueAnswer(Checked):

@@ -344,8 +344,8 @@ class RecalledMemory(TypedDict):
 class Recalled(TypedDict):
     """Observations by category, and ``memories``: matching facts, knowledge, values and history entries.
 
-    ``corrected``: the words searched for instead of those that nothing contains, by typed word. Older hubs don't
-    send it.
+    ``corrected``: the words searched for instead of those that nothing contains, by typed word. ``notes``: sentences
+    about these, and if results may be missing. Older hubs don't send them.
     """
 
     findings: list[str]
@@ -353,6 +353,7 @@ class Recalled(TypedDict):
     lessons: list[str]
     memories: list[RecalledMemory]
     corrected: NotRequired[dict[str, str]]
+    notes: NotRequired[list[str]]
 
 
 class Value(Checked):

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import F, Model
 from django.db.models.functions import Least
+from django.utils.translation import gettext
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.row_changes import MAX_COUNT
@@ -15,6 +16,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.search import Scope, find
 from memoryhub.search.correcting import Corrections, correction_notes
+from memoryhub.search.counts import INCOMPLETE
 from memoryhub.search.ranking import RankOptions
 from memoryhub.search.results import text_of, workspace_of
 
@@ -43,13 +45,13 @@ class RecalledMemory:
         return text_of(self.kind, self.row)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Recall:
     """Observations by category, best first; the query's words; and the words that the semantic graph added.
 
     ``memories``: matches of the other kinds, best first. ``added``: for each query word, its graph neighbours among
     observations with weights from 0 to 1. ``corrected``: the words searched for instead of those that no row
-    contains, by typed word.
+    contains, by typed word. ``is_partial``: a search took too long, so that results may be missing.
     """
 
     found: dict[str, list[Recalled]]
@@ -57,6 +59,7 @@ class Recall:
     added: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     memories: list[RecalledMemory] = field(default_factory=list)
     corrected: Corrections = field(default_factory=dict)
+    is_partial: bool = False
 
     @property
     def pairs(self) -> list[tuple[str, list[tuple[str, float]]]]:
@@ -65,7 +68,7 @@ class Recall:
 
     @property
     def notes(self) -> list[str]:
-        return correction_notes(self.corrected)
+        return [*correction_notes(self.corrected), *([gettext(INCOMPLETE)] if self.is_partial else [])]
 
     @property
     def texts(self) -> dict[str, list[str]]:
@@ -74,12 +77,12 @@ class Recall:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return grid's response, the other matches and their kinds as ``memories``, and ``corrected``."""
+        """Return grid's response, the other matches and their kinds as ``memories``, ``corrected`` and ``notes``."""
         memories = [
             {"kind": one.kind, "id": one.row.pk, "text": one.text, "workspace": workspace_of(one.kind, one.row).slug}
             for one in self.memories
         ]
-        found = {"memories": memories, "corrected": self.corrected}
+        found = {"memories": memories, "corrected": self.corrected, "notes": self.notes}
         return {"findings": [], "insights": [], "lessons": []} | self.texts | found
 
     @property
@@ -102,7 +105,7 @@ def recall(scope: Scope, query: str, *, now: datetime, limit: int = LIMIT) -> Re
     asked = replace(asked, filters=())  # agents send plain words: no field syntax
     others = find(scope, asked, now=now, kinds=MEMORY_KINDS, limit=limit)
     options = RankOptions(corrected=others.corrected)
-    recalled = Recall({}, [" ".join(term.words) for term in asked.ranked_terms])
+    recalled = Recall({}, [" ".join(term.words) for term in asked.ranked_terms], is_partial=others.is_partial)
     for category in Observation.Category:
         of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
         found = find(scope, of_kind, now=now, kinds=["observation"], options=options, limit=limit)
@@ -110,9 +113,10 @@ def recall(scope: Scope, query: str, *, now: datetime, limit: int = LIMIT) -> Re
             Recalled(hit.row, round(hit.score, 4)) for hit in found.hits if isinstance(hit.row, Observation)
         ]
         recalled.added.update(found.added)
+        recalled.is_partial = recalled.is_partial or found.is_partial
         options = RankOptions(corrected=found.corrected)
-    recalled.corrected.update(options.corrected)
-    recalled.memories.extend(RecalledMemory(hit.kind, hit.row) for hit in others.hits)
+    recalled.corrected = options.corrected
+    recalled.memories = [RecalledMemory(hit.kind, hit.row) for hit in others.hits]
     return recalled
 
 

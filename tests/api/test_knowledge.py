@@ -91,6 +91,7 @@ def test_observations_are_remembered_and_recalled(agent):
         "lessons": [said[1]["content"]],
         "memories": [],
         "corrected": {},
+        "notes": [],
     }
     assert Observation.objects.get(category="finding").access_count == 1
     assert AccessRecord.objects.get(action="observations.recalled").row_count == 2

@@ -62,6 +62,18 @@ def test_a_recall_says_what_was_corrected(filled, monkeypatch):
     assert f"# About lable ({note})" in prompt.messages[0].content.text
 
 
+def test_a_recall_says_that_results_may_be_missing(filled, monkeypatch):
+    def time_limit(_connection, _milliseconds):
+        raise SearchTooSlow("too slow")
+
+    monkeypatch.setattr(counts, "time_limit", time_limit)
+
+    found = call(token_for(filled), "memory_recall", query="label")
+
+    assert counts.INCOMPLETE in found.structured_content["notes"]
+    assert counts.INCOMPLETE in found.content[0].text
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

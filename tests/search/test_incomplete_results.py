@@ -37,6 +37,16 @@ def test_answers_to_agents_say_it(workspace, slow, text, recency):
     assert answer(Scope((workspace.pk,)), Question(text, recency=recency), now=NOW)["notes"] == [counts.INCOMPLETE]
 
 
+def test_recalls_say_it(workspace, slow, command, viewer_client):
+    know(workspace, "the harbour")
+    rest = caller(token_for(workspace))
+
+    for told in (rest("GET", "/recall?query=harbour").json(), command("recall", "atlas", "harbour")):
+        assert told["notes"] == [counts.INCOMPLETE]
+    page = viewer_client.get(reverse("recall", args=[workspace.slug]), {"q": "harbour"})
+    assert page.content.decode().count(counts.INCOMPLETE) == 1
+
+
 @pytest.mark.parametrize("sort", ["", "newest"])
 def test_the_page_says_it_once(workspace, viewer_client, slow, sort):
     know(workspace, "the harbour")

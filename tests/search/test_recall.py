@@ -101,6 +101,7 @@ def test_the_command_returns_grids_format(workspace, said, command):
         "lessons": [],
         "memories": [],
         "corrected": {},
+        "notes": [],
     }
     explained = command("recall", "atlas", "the postgresql", "--explain")
     assert explained["words"] == ["postgresql"]

@@ -130,7 +130,7 @@ def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetim
 
     Each has its ``kind`` (of an observation, the category), ``id``, ``text``, ``session`` and ``occurred_at``. Rows
     that contain too little of the query are left out (see ``coverage``). ``corrected``: the words searched for
-    instead of those that no row contains, with ``notes``.
+    instead of those that no row contains. ``notes``: about these, and that results may be missing.
     """
     require(caller, "read")
     asked = replace(parse(query, now=now), filters=())  # agents send plain words: no field syntax
@@ -145,7 +145,8 @@ def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetim
         row | {"kind": hit.row.category} if isinstance(hit.row, Observation) else row
         for hit, row in zip(hits, rows, strict=True)
     ]
-    return {"results": results, "notes": correction_notes(found.corrected), "corrected": found.corrected}
+    notes = [*correction_notes(found.corrected), *found.notes]
+    return {"results": results, "notes": notes, "corrected": found.corrected}
 
 
 def list_keys(

@@ -8,7 +8,6 @@ from django.utils import timezone
 from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.search import Scope
-from memoryhub.search.correcting import correction_notes
 from memoryhub.search.recall import LIMIT, log_recall, recall
 
 
@@ -42,7 +41,7 @@ class Command(JsonCommand):
         return document
 
     def show(self, result: dict[str, Any]) -> None:
-        for note in correction_notes(result["corrected"]):
+        for note in result["notes"]:
             self.line(note)
         for kind in ("findings", "insights", "lessons"):
             self.line(f"{kind.capitalize()}:")
