@@ -135,13 +135,10 @@ def _texts(filtered_list: Sequence[FilteredKind], clock: Clock) -> list[str]:
 def _newest(filtered: FilteredKind) -> list[int]:
     if not filtered.has_words:
         return list(filtered.rows.order_by("-pk").values_list("pk", flat=True)[:ROWS])
-    sql, params = ids_sql(connection, filtered.index_query, limit=ROWS)
+    only = replace(filtered, is_narrowed=True).only
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        pks = [pk for (pk,) in cursor.fetchall()]
-    if not pks:
-        return []
-    return list(filtered.rows.filter(pk__in=pks).order_by("-pk").values_list("pk", flat=True))
+        cursor.execute(*ids_sql(connection, filtered.index_query, only=only, limit=ROWS))
+        return [pk for (pk,) in cursor.fetchall()]
 
 
 def _best(word: str, texts: Sequence[str], most: int) -> str:

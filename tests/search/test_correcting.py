@@ -144,6 +144,14 @@ def test_no_word_of_a_withdrawn_row_or_of_an_own_session_is_suggested(workspace)
     assert found["corrected"] == {"harbuor": "harbour"}
 
 
+def test_newer_rows_that_the_filters_exclude_hide_no_word(workspace):
+    say(workspace, "The harbour is closed", role="assistant")
+    say(workspace, *["The harbour is open"] * correcting.ROWS, key="cli:open")
+    say(workspace, *[f"filler {number}" for number in range(correcting.ROWS)], key="cli:filler", role="assistant")
+
+    assert search("harbuor role:assistant", workspace).corrected == {"harbuor": "harbour"}
+
+
 def test_no_word_of_a_secret_is_suggested(workspace):
     say(workspace, "postgres://admin:harbourmaster@db.example.org/x")
 

@@ -73,11 +73,24 @@ def condition(connection: BaseDatabaseWrapper, query: IndexQuery) -> Sql:
     return f"e.{COLUMN} @@ ({expression})", params
 
 
-def ids_sql(connection: BaseDatabaseWrapper, query: IndexQuery, *, limit: int | None = None, min_id: int = 0) -> Sql:
-    """Return the SQL for the primary keys of matching rows from ``min_id`` on, or of the newest ``limit``."""
+def ids_sql(
+    connection: BaseDatabaseWrapper,
+    query: IndexQuery,
+    *,
+    only: Sql | None = None,
+    limit: int | None = None,
+    min_id: int = 0,
+) -> Sql:
+    """Return the SQL for the primary keys of matching rows from ``min_id`` on, or of the newest ``limit``.
+
+    ``only``: a condition on ``e.id``, the row's key.
+    """
     where, params = condition(connection, query)
     key = "rowid" if connection.vendor == "sqlite" else "e.id"
     name = index_name(query.table) if connection.vendor == "sqlite" else f"{query.table} e"
+    if only:
+        sql, more = _of_index(query, only) if connection.vendor == "sqlite" else only
+        where, params = f"{where} AND {sql}", [*params, *more]
     since = f" AND {key} >= {min_id}" if min_id else ""
     newest = f" ORDER BY {key} DESC LIMIT {limit}" if limit else ""
     return f"SELECT {key} AS id FROM {name} WHERE {where}{since}{newest}", params
@@ -109,11 +122,17 @@ def best_matches(
 
 def _best_of_sqlite(query: IndexQuery, _total: int, only: Sql | None, limit: int) -> Sql:
     name = index_name(query.table)
-    extra, params = only or ("", [])
-    extra = f" AND {extra.replace('e.id', f'{name}.rowid')}" if extra else ""
+    extra, params = _of_index(query, only) if only else ("", [])
+    extra = f" AND {extra}" if extra else ""
     order = f"bm25({name}, {WEIGHTS}), rowid DESC"
     sql = f"SELECT rowid FROM {name} WHERE {name} MATCH %s{extra} ORDER BY {order} LIMIT {limit}"
     return sql, [_fts_match(query), *params]
+
+
+def _of_index(query: IndexQuery, only: Sql) -> Sql:
+    """Return a condition on ``e.id`` as one on the key of SQLite's index."""
+    sql, params = only
+    return sql.replace("e.id", f"{index_name(query.table)}.rowid"), params
 
 
 def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: int) -> Sql:
