@@ -17,7 +17,7 @@ from memoryhub.graph.graph_cache import ShownNode
 from memoryhub.graph.keywords import WORD
 from memoryhub.graph.memory_graph import term_key
 from memoryhub.graph.memory_texts import key_words, project_of, safe_text
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.any_case import any_case, in_json
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import encode_cursor, parse_int
 from memoryhub.lib.search.tokenizing import fold
@@ -84,9 +84,9 @@ def _of_tag(workspace: Workspace, node: ShownNode, rest: str) -> Iterator[list[N
     def has_tag(row: Any) -> bool:
         return rest in (fold(row.category), *(fold(str(tag))[:80] for tag in getattr(row, "tags", [])))
 
-    tagged = any_case("category__iexact", rest) | any_case("tags__icontains", node.label)
+    tagged = any_case("category__iexact", rest) | in_json("tags", node.label)
     yield _facts(_living_facts(workspace).filter(any_case("category__iexact", rest)), has_tag)
-    yield _knowledge(_living(KnowledgeEntry, workspace).filter(tagged | any_case("tags__icontains", rest)), has_tag)
+    yield _knowledge(_living(KnowledgeEntry, workspace).filter(tagged | in_json("tags", rest)), has_tag)
     yield _observations(_living(Observation, workspace).filter(category=rest), has_tag)
 
 

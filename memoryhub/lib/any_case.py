@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from django.db import connection
@@ -9,6 +10,11 @@ from django.db.models import Q
 
 _PATTERNS = {"icontains": "{}", "iexact": r"\A{}\Z", "istartswith": r"\A{}", "iendswith": r"{}\Z"}
 _ASCII = re.compile(r"[\x20-\x7e]+")
+
+
+def in_json(column: str, text: str) -> Q:
+    """Return the condition that JSON stored as text contains a text within a string, ignoring case."""
+    return any_case(f"{column}__icontains", json.dumps(text, ensure_ascii=False)[1:-1])
 
 
 def any_case(lookup: str, text: str) -> Q:

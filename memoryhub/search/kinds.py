@@ -20,7 +20,7 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.any_case import any_case, in_json
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION
 
@@ -77,6 +77,10 @@ def _is(lookup: str) -> Narrow:
 
 def _holds(lookup: str) -> Narrow:
     return lambda value: any_case(f"{lookup}__icontains", value)
+
+
+def _lists(lookup: str) -> Narrow:
+    return lambda value: in_json(lookup, value)
 
 
 def _session(prefix: str = "session__") -> Narrow:
@@ -214,7 +218,7 @@ KINDS = {
             time="created_at",
             live=LIVING,
             withdrawn=WITHDRAWN,
-            fields={"category": _is("category"), "tag": _holds("tags"), "source": _holds("source")},
+            fields={"category": _is("category"), "tag": _lists("tags"), "source": _holds("source")},
             traits={
                 "tags": ~Q(tags=[]),
                 "source": ~Q(source=""),

@@ -1,3 +1,5 @@
+from urllib.parse import quote
+
 import pytest
 
 from knowledge_app.models import CachedResponse, KnowledgeEntry, Observation
@@ -95,6 +97,14 @@ def test_observations_are_remembered_and_recalled(agent):
     }
     assert Observation.objects.get(category="finding").access_count == 1
     assert AccessRecord.objects.get(action="observations.recalled").row_count == 2
+
+
+@pytest.mark.parametrize(("text", "count"), [('5"', 1), ('"', 1), (r"a\b", 1), ('"other"', 0)])
+def test_a_tag_is_found_by_the_signs_that_it_has(agent, text, count):
+    for tags in (['5"'], [r"a\b", "other"]):
+        agent("POST", "/knowledge", {"content": f"about {len(tags)}", "category": "learned_fact", "tags": tags})
+
+    assert len(agent("GET", f"/knowledge?text={quote(text)}").json()["items"]) == count
 
 
 def test_values_are_exact(agent):

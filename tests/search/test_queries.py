@@ -279,6 +279,18 @@ def test_withdrawn_rows_are_found_only_if_asked_for(workspace):
         assert len(latest(query, workspace, kinds=["knowledge"])) == found, query
 
 
+@pytest.mark.parametrize(
+    ("query", "tags"),
+    [('tag:“5" pipe”', ['5" pipe']), (r"tag:a\b", [r"a\b"]), ('tag:“"”', ['5" pipe']), ("tag:pipe", ['5" pipe'])],
+)
+def test_a_tag_may_contain_signs_that_json_escapes(workspace, query, tags):
+    know(workspace, "first", tags=['5" pipe'])
+    know(workspace, "second", tags=[r"a\b", "other"])
+
+    rows, _ = newest(scope_of(workspace), asked(query), kinds=["knowledge"], limit=9)
+    assert [one.row.tags[0] for one in rows] == tags
+
+
 def test_a_day_begins_and_ends_at_midnight(workspace):
     for day in (1, 2):
         observe(workspace, f"orchid {day}", occurred_at=NOW.replace(day=day, hour=0))

@@ -19,7 +19,7 @@ from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.row_changes import MAX_COUNT
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.any_case import any_case, in_json
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
@@ -232,7 +232,7 @@ def with_text(rows: QuerySet[KnowledgeEntry], text: str) -> QuerySet[KnowledgeEn
     """Return entries whose content, tags or source contain any of the words of a text, ignoring case."""
     words = Q()
     for word in set(text.split()):
-        words |= any_case("content__icontains", word) | any_case("tags__icontains", word)
+        words |= any_case("content__icontains", word) | in_json("tags", word)
         words |= any_case("source__icontains", word)
     return rows.filter(words)
 
