@@ -15,6 +15,7 @@ import random
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -303,7 +304,10 @@ def lock_storm(folder: Path) -> str:
 
 
 def power_loss(folder: Path) -> str:
-    """Copy the files while the hub writes, and cut the copies' write-ahead log at random places."""
+    """Copy the files while the hub writes, and cut the copies' write-ahead log at random places.
+
+    Not before what a checkpoint has written to the database: SQLite flushes the log first.
+    """
     home, images, tested = folder / "home", folder / "images", 0
     images.mkdir()
     with Hub(home) as hub, Writer(hub) as writer:
@@ -313,7 +317,7 @@ def power_loss(folder: Path) -> str:
             time.sleep(random.uniform(0.1, 0.4))
             hub.send(signal.SIGSTOP)
             acknowledged = list(writer.acknowledged)
-            for name in ("memoryhub.sqlite3", "memoryhub.sqlite3-wal"):
+            for name in ("memoryhub.sqlite3", "memoryhub.sqlite3-wal", "memoryhub.sqlite3-shm"):
                 shutil.copy(home / name, images / f"{number}-{name}")
             hub.send(signal.SIGCONT)
             thread.join()
@@ -324,13 +328,15 @@ def power_loss(folder: Path) -> str:
 
 def _open_images(images: Path, number: int, acknowledged: list[str], tried: list[str]) -> int:
     """Open a copy as it is, then with its log cut and its last frames damaged; return how many were right."""
-    database, log = (images / f"{number}-memoryhub.sqlite3{end}" for end in ("", "-wal"))
-    whole, size = database.read_bytes(), log.stat().st_size
-    written = log.read_bytes()
+    database, log, index = (images / f"{number}-memoryhub.sqlite3{end}" for end in ("", "-wal", "-shm"))
+    whole, written = database.read_bytes(), log.read_bytes()
+    (checkpointed,) = struct.unpack_from("=I", index.read_bytes(), 96)  # frames
+    flushed = min(len(written), 32 + checkpointed * (24 + 4096))
+    index.unlink()
     for cut in range(CUTS + 1):
         database.write_bytes(whole)
-        kept = written if cut == 0 else written[: random.randrange(size + 1)]
-        if cut % 3 == 2 and len(kept) > 5000:  # the last page reached the disk in part
+        kept = written if cut == 0 else written[: random.randint(flushed, len(written))]
+        if cut % 3 == 2 and len(kept) > flushed + 4096:  # the last page reached the disk in part
             kept = kept[:-4096] + os.urandom(4096)
         log.write_bytes(kept)
         with sqlite3.connect(database) as own:
