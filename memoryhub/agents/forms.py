@@ -10,9 +10,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.agents.api_tokens import DEFAULT_SCOPES, MAX_NAME, MAX_PER_MINUTE, PER_MINUTE, SCOPES
+from memoryhub.agents.api_tokens import MAX_NAME, MAX_PER_MINUTE, PER_MINUTE, SCOPES
 from sessions_app.models import Workspace
 
+FORM_SCOPES = ("read", "append")  # enough to learn and to propose, while people decide
 LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("1 year")), ("", _("No expiration"))]
 
 
@@ -45,7 +46,7 @@ class TokenForm(forms.Form):
     scopes = forms.MultipleChoiceField(
         label=_("Scopes"),
         choices=scope_choices,
-        initial=list(DEFAULT_SCOPES),
+        initial=list(FORM_SCOPES),
         widget=forms.CheckboxSelectMultiple,
         help_text=_("No scope allows approving, pinning, deleting, creating tokens or changing settings."),
     )

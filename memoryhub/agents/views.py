@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -29,9 +30,10 @@ from memoryhub.agents.api_tokens import (
     with_deactivated_creator,
 )
 from memoryhub.agents.forms import TokenForm
-from memoryhub.agents.hub_url import hub_address
+from memoryhub.agents.hub_url import MCP_PATH, hub_address
 from memoryhub.agents.oauth.delegation import connection_of
 from memoryhub.agents.oauth.redirects import destination
+from memoryhub.agents.snippets import PROGRAMS, http_config, program_snippets, stdio_config
 from memoryhub.audit.access_log import access_label
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -60,7 +62,7 @@ FOLDERS = [  # layout, title, example path, what is imported
     ),
     ("agterm", _("AgTerm export"), "session-export.json", _("The hub reads sessions exported by AgTerm.")),
 ]
-KINDS = ("rest", "python", "mcp-http", "mcp-stdio", *(layout for layout, *_ in FOLDERS))
+KINDS = (*PROGRAMS, "mcp-http", "mcp-stdio", "rest", "python", *(layout for layout, *_ in FOLDERS))
 
 
 @dataclass(frozen=True)
@@ -198,19 +200,24 @@ def _connect_context(
     chosen = request.GET.get("kind", "")
     may_make = has_role(request.user, workspace, OPERATOR)
     base = hub_address(request, settings.MEMORYHUB_URL)
+    shown_token = text or "mh_…"
+    manage = settings.BASE_DIR / "manage.py"
     return {
         "workspace": workspace,
         "base": base,
         "base_shown": format_html("<bdi>{}</bdi>", base),
         "text": text,
-        "shown_token": text or "mh_…",
+        "shown_token": shown_token,
+        "programs": program_snippets(base + MCP_PATH, shown_token),
+        "http_config": http_config(base + MCP_PATH, shown_token),
+        "stdio_config": stdio_config(sys.executable, manage, settings.MEMORYHUB_HOME, shown_token),
         "token": token,
         "folders": FOLDERS,
         "sync_url": _sync_url(workspace) if may_make else "",
         "kind": chosen if chosen in KINDS else KINDS[0],
         "may_make": may_make,
         "first_call_url": f"{reverse('first-call', args=[workspace.slug])}?{query}",
-        "manage": settings.BASE_DIR / "manage.py",
+        "manage": manage,
     }
 
 

@@ -1,4 +1,5 @@
 from datetime import datetime
+from html import unescape
 
 from django import template
 from django.utils import timezone
@@ -182,6 +183,6 @@ def copyable(content: str, name: str) -> SafeString:
         '<svg class="icon" aria-hidden="true"><use href="#icon-copy"></use></svg>{2}'
         '<span class="copied" aria-hidden="true"></span></button></div>',
         name,
-        content.strip(),
+        unescape(content.strip()),  # variables in the content are escaped already
         gettext("Copy"),
     )

@@ -65,7 +65,7 @@ def test_the_snippets_contain_the_token_and_the_address(workspace, operator, set
     response = operator.post(url("new-token"), WISH)
 
     html = response.content.decode()
-    assert html.count(response.context["text"]) == 7
+    assert html.count(response.context["text"]) == 16
     assert "https://hub.example/api/v1/entries" in html
     assert live_markup(html) == []
 
