@@ -13,9 +13,10 @@ from django.conf import settings
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.projects import projects_of
-from memoryhub.lib.layouts.records import Project
+from memoryhub.lib.layouts.records import DetectedLayout, Project
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import is_below_roots
+from memoryhub.sync.overlaps import overlapping
 from sessions_app.models import Workspace
 
 USUAL_PLACES = (
@@ -36,7 +37,8 @@ DEPTH = 4
 class FoundFolder:
     """``path``: starting with "~". ``file_count``: up to 500; 0 for a home with projects.
 
-    ``workspaces``: those that it was imported into.
+    ``workspaces``: those that it was imported into, or if there are none, that have its memory from another folder.
+    ``found``: its layout, unless it is a home with projects.
     """
 
     path: str
@@ -46,6 +48,7 @@ class FoundFolder:
     project_count: int = 0
     byte_count: int = 0
     workspaces: Sequence[Workspace] = ()
+    found: DetectedLayout | None = None
 
     @property
     def has_more_files(self) -> bool:
@@ -61,9 +64,12 @@ def found_folders() -> list[FoundFolder]:
     places = dict.fromkeys([*USUAL_PLACES, *settings.AGENT_HOMES])
     found = {str(Path(place).expanduser()): folder for place in places if (folder := _look(place))}
     imported = list(Workspace.objects.filter(path__in=found).order_by("name", "id"))
-    return [
-        replace(folder, workspaces=[row for row in imported if row.path == path]) for path, folder in found.items()
-    ]
+    own = {path: [row for row in imported if row.path == path] for path in found}
+    return [replace(folder, workspaces=own[path] or _overlaps(path, folder)) for path, folder in found.items()]
+
+
+def _overlaps(path: str, folder: FoundFolder) -> list[Workspace]:
+    return overlapping(Path(path).resolve(), folder.found) if folder.found else []
 
 
 def _look(place: str) -> FoundFolder | None:
@@ -81,7 +87,8 @@ def _look(place: str) -> FoundFolder | None:
             modified = max((folder.modified_ns(name) for name in names), default=0)
     except (OSError, RuntimeError, MemoryHubError):
         return None
-    return FoundFolder(place, program, len(names), datetime.fromtimestamp(modified / 1e9, UTC)) if names else None
+    when = datetime.fromtimestamp(modified / 1e9, UTC)
+    return FoundFolder(place, program, len(names), when, found=detected) if names else None
 
 
 def _home(place: str, program: str, projects: Sequence[Project]) -> FoundFolder:

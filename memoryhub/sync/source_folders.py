@@ -51,6 +51,7 @@ from memoryhub.sync.importing import (
     own_path,
 )
 from memoryhub.sync.instructions import read_instructions
+from memoryhub.sync.overlaps import overlapping
 from memoryhub.sync.projects import choose_project
 from memoryhub.sync.syncing import LOCK_TIMEOUT_SECONDS, SyncResult, import_files, refuse_emptied
 from sessions_app.models import SourceFile, SourceFolder, Workspace
@@ -113,6 +114,8 @@ def open_source(
         found, chosen = choose_project(folder, detect(folder, layout), project)
     if (str(path), found.project) == (workspace.path, workspace.project):
         raise Conflict(gettext("This is the workspace's own folder."), code="known_folder")
+    if workspace in overlapping(path, found):
+        raise Conflict(gettext("This workspace already has this memory, from another folder."), code="known_folder")
     if label and (slugify(label) != label or len(label) > 64 or not _is_free(workspace, label)):
         words = gettext("%(label)s can't be the folder's name here. Use another one, of letters, digits and hyphens.")
         raise Invalid(words % {"label": label}, code="bad_label")

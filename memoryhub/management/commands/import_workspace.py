@@ -19,6 +19,7 @@ from memoryhub.models import Process
 from memoryhub.processes import registered
 from memoryhub.sync.import_requests import anywhere, run_import
 from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.overlaps import overlaps_at
 from memoryhub.sync.projects import Home, open_home
 from memoryhub.sync.source_folders import add_folder, open_source, preview, sync_folder
 from memoryhub.templatetags.memoryhub import filesize
@@ -132,6 +133,7 @@ class Command(JsonCommand):
         self, folder: Path, project: str, *, name: str, layout: str, follow: bool, dry_run: bool
     ) -> dict[str, Any]:
         by, progress = By(COMMAND, timezone.now()), progress_bar("files")
+        overlaps = self._overlaps(folder, layout, project)
         if dry_run:
             options = {"name": name, "layout": layout, "project": project}
             result = import_workspace(
@@ -150,8 +152,18 @@ class Command(JsonCommand):
                 result = run_import(report, by=by, progress=progress)
             if follow:
                 switch_sync(result.workspace, follow=True, by=by)
-        found = {"project": project} if project else {}
+        found: dict[str, Any] = {"project": project} if project else {}
+        found |= {"overlaps": overlaps} if overlaps else {}
         return import_json(result.workspace, result.found, result.tally) | {"dry_run": dry_run} | found
+
+    def _overlaps(self, folder: Path, layout: str, project: str) -> list[str]:
+        """Return the slugs of other workspaces with the same memory, and warn of them."""
+        if Workspace.objects.filter(path=str(folder), project=project).exists():
+            return []
+        slugs = [workspace.slug for workspace in overlaps_at(folder, layout, project)]
+        if slugs:
+            self.stderr.write(f"This memory is already in the workspace {', '.join(slugs)}, from another folder.")
+        return slugs
 
     def show(self, result: dict[str, Any]) -> None:
         if "imports" not in result:

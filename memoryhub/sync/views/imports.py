@@ -30,6 +30,7 @@ from memoryhub.permissions import (
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, cancel_import, request_import
+from memoryhub.sync.overlaps import overlaps_at
 from memoryhub.sync.problem_rows import problem_rows
 from memoryhub.sync.projects import open_home
 from memoryhub.sync.views.projects import projects_url
@@ -40,20 +41,35 @@ MAX_LISTED = 10_000  # kinds of problems that a query selects
 
 def new_import(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
-    form = ImportForm(initial={"path": request.GET.get("path", "")})
+    form = _prefilled(request.GET.get("path", ""))
     if request.method == "POST":
         form = ImportForm(request.POST, request.FILES)
-    if form.is_bound and form.is_valid():
+    if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         path = values["path"]
         if upload := values["upload"]:
             path = str(store_upload(upload.name, upload))
         elif _has_several_projects(path, values["layout"]):
             return redirect(projects_url(path))
+        elif "separate" not in request.POST and (overlaps := _overlaps(path, values["layout"])):
+            context = {"form": form, "path": path, "overlaps": overlaps}
+            return render_page(request, "sync/import.html", context, status=409)
         name = values["name"] or (upload.name.split(".")[0] if upload else "")
         return _request_import(request, path=path, name=name, layout=values["layout"])
     context = {"form": form, "found_folders": found_folders()}
     return render_page(request, "sync/import.html", context, status=422 if form.errors else 200)
+
+
+def _prefilled(path: str) -> ImportForm:
+    """Return the form for a path in the address, with the reason if it can't be imported."""
+    filled = ImportForm({"path": path, "layout": "auto"})
+    return filled if path and not filled.is_valid() else ImportForm(initial={"path": path})
+
+
+def _overlaps(path: str, layout: str) -> list[Workspace]:
+    """Return other workspaces with the memory at a path; none if the path was imported before."""
+    is_known = Workspace.objects.filter(path=path).exists()
+    return [] if is_known else overlaps_at(Path(path), layout or "auto")
 
 
 def _has_several_projects(path: str, layout: str) -> bool:

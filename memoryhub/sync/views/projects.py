@@ -25,6 +25,7 @@ from memoryhub.permissions import require_hub_operator
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import request_import
+from memoryhub.sync.overlaps import overlaps_in
 from memoryhub.sync.projects import Home, open_home
 from sessions_app.models import ImportReport, Workspace
 from sessions_app.models.workspaces import program_label
@@ -32,12 +33,20 @@ from sessions_app.models.workspaces import program_label
 
 @dataclass(frozen=True)
 class ProjectRow:
-    """A project, its workspace, its latest import, and the import's job while that is queued or running."""
+    """A project, its workspace, its latest import, and the import's job while that is queued or running.
+
+    ``overlaps``: other workspaces with its memory, if it has none of its own.
+    """
 
     project: Project
     workspace: Workspace | None
     report: ImportReport | None
     work: WorkRow | None
+    overlaps: list[Workspace]
+
+    @property
+    def is_selected(self) -> bool:
+        return self.work is None and not self.overlaps
 
 
 def import_projects(request: HttpRequest) -> HttpResponse:
@@ -94,10 +103,11 @@ def _request_imports(request: HttpRequest, home: Home) -> HttpResponse:
 def _rows(home: Home, now: datetime) -> list[ProjectRow]:
     reports = ImportReport.objects.filter(path=str(home.path), project__in=home.names())
     latest = {report.project: report for report in reports.select_related("job__workspace").order_by("id")}
-    rows = []
+    overlaps, rows = overlaps_in(home), []
     for project in home.projects:
         report = latest.get(project.name)
         job = report.job if report and report.job and report.job.status in LIVE else None
         work = work_row(job_item(job, now), may_decide=True) if job else None
-        rows.append(ProjectRow(project, home.workspaces.get(project.name), report, work))
+        workspace = home.workspaces.get(project.name)
+        rows.append(ProjectRow(project, workspace, report, work, overlaps.get(project.name, [])))
     return rows
