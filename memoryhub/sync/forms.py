@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.sync.importing import is_below_roots
+from memoryhub.sync.importing import is_below_roots, is_hub_home
 from sessions_app.models import Workspace
 
 LAYOUTS = [
@@ -92,6 +94,20 @@ class ImportForm(PathForm):
         return values
 
 
+def _roots_refusal(path: Path) -> str:
+    """Return why pages can't import a path, and the setting with which they can."""
+    roots = [str(root) for root in settings.MEMORYHUB_ROOTS]
+    refusal = gettext(
+        "Pages can import only folders in %(roots)s. To import this one, start the hub with %(setting)s, or run: "
+        "%(command)s"
+    )
+    return refusal % {
+        "roots": ", ".join(roots) or gettext("no folders"),
+        "setting": f"MEMORYHUB_ROOTS={shlex.quote(os.pathsep.join([*roots, str(path)]))}",
+        "command": f"python3 manage.py import {shlex.quote(str(path))}",
+    }
+
+
 def _readable_path(text: str) -> str:
     """Return a path that pages may read, resolved; "" for none. Raises ValidationError."""
     if not text:
@@ -99,13 +115,10 @@ def _readable_path(text: str) -> str:
     path = Path(text).expanduser()
     if "\x00" in text or not path.is_absolute():
         raise forms.ValidationError(gettext("Enter an absolute path, starting with / or ~."))
+    if is_hub_home(path.resolve()):
+        raise forms.ValidationError(gettext("This is MemoryHub's own data folder, not an agent's folder."))
     if not is_below_roots(path):
-        roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folders")
-        refusal = gettext(
-            "Pages can import only folders in %(roots)s. Add this folder to MEMORYHUB_ROOTS, or run: "
-            "python3 manage.py import FOLDER"
-        )
-        raise forms.ValidationError(refusal % {"roots": roots})
+        raise forms.ValidationError(_roots_refusal(path.resolve()))
     if not path.exists():
         raise forms.ValidationError(gettext("This path doesn't exist, or the hub can't read it."))
     return str(path.resolve())

@@ -159,31 +159,31 @@ def _import_files(
 
 def instructions_folder(source: Path, project: Project | None, may_read: Callable[[Path], bool]) -> Path | None:
     """Return the folder that a project's sessions worked in, if it exists on this machine and may be read."""
-    if project is None or not project.path or source.is_file() or is_upload(source) or _is_hub_home(source):
+    if project is None or not project.path or source.is_file() or is_upload(source) or is_hub_home(source):
         return None
     path = Path(project.path)
     if not path.is_absolute() or not path.is_dir():
         return None
     path = path.resolve()
     is_root = path == path.parent  # where agents in containers may work
-    return None if is_root or _is_hub_home(path) or not may_read(path) else path
+    return None if is_root or is_hub_home(path) or not may_read(path) else path
 
 
 def is_below_roots(path: Path) -> bool:
     """Tell whether pages may import this path: it is below a configured root after resolving links."""
     resolved = path.expanduser().resolve()
     roots = [root.resolve() for root in settings.MEMORYHUB_ROOTS]
-    return any(resolved.is_relative_to(root) for root in roots) and not _is_hub_home(resolved)
+    return any(resolved.is_relative_to(root) for root in roots) and not is_hub_home(resolved)
 
 
 def own_path(path: Path) -> Path:
     resolved = path.expanduser().resolve()
-    if _is_hub_home(resolved):
+    if is_hub_home(resolved):
         raise ImportRefused("This is MemoryHub's own data folder, not an agent's folder.")
     return resolved
 
 
-def _is_hub_home(resolved: Path) -> bool:
+def is_hub_home(resolved: Path) -> bool:
     folders = [Path(folder).resolve() for folder in (settings.MEMORYHUB_HOME, settings.MEMORYHUB_FILES) if folder]
     return any(resolved.is_relative_to(one) and not resolved.is_relative_to(one / "agents") for one in folders)
 

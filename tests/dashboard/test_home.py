@@ -145,7 +145,7 @@ def own_home(tmp_path, monkeypatch, settings):
 def test_the_home_page_of_an_empty_hub_explains_the_first_steps(operator, own_home):
     page = operator.get("/").content.decode()
 
-    assert 'href="/import/?path=~/.grip"' in page
+    assert '<input type="hidden" name="path" value="~/.grip">' in page
     assert "~/.nanobot" not in page
     assert "~/.local/grid" not in page
     assert "Open the demo" in page

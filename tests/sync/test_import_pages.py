@@ -1,6 +1,9 @@
 import io
 import json
+import os
+import shlex
 import zipfile
+from pathlib import Path
 
 import pytest
 from django.urls import reverse
@@ -9,6 +12,7 @@ from django.utils import timezone
 from knowledge_app.models import HygieneScore, KeyValue
 from memoryhub.lib.problem_groups import problem_lines
 from memoryhub.runs.executing import execute
+from memoryhub.sync.forms import ImportForm
 from sessions_app.models import ImportReport, Run, Session, Workspace
 from tests.hub import run_jobs
 
@@ -72,6 +76,40 @@ def test_a_path_outside_the_roots_is_refused(admin_client, root, path):
 
     assert response.status_code == 422
     assert not ImportReport.objects.exists()
+
+
+def test_a_found_folder_is_imported_with_one_click(admin_client, agent, monkeypatch):
+    monkeypatch.setattr("memoryhub.sync.found_folders.USUAL_PLACES", (str(agent),))
+    page = admin_client.get(reverse("import")).content.decode()
+    assert f'<input type="hidden" name="path" value="{agent}">' in page
+
+    post(admin_client, path=str(agent))
+
+    assert KeyValue.objects.get().workspace.name == "agent"
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_refusal_names_the_setting_that_would_allow_the_folder(admin_client, settings, tmp_path, method):
+    roots = [tmp_path / "one", tmp_path / "two"]
+    settings.MEMORYHUB_ROOTS = roots
+    folder = tmp_path / "ana's agent"
+    folder.mkdir()
+
+    form = getattr(admin_client, method)(reverse("import"), {"path": str(folder)}).context["form"]
+
+    [refusal] = form.errors["path"]
+    words = shlex.split(refusal.replace(",", " ").replace(".", " . "))
+    value = os.pathsep.join(map(str, [*roots, folder]))
+    assert f"MEMORYHUB_ROOTS={value}" in words
+    assert str(folder) in words
+    settings.MEMORYHUB_ROOTS = [Path(part) for part in value.split(os.pathsep)]
+    assert ImportForm({"path": str(folder), "layout": "auto"}).is_valid()
+
+
+def test_the_hub_s_own_folder_gets_no_hint(admin_client, settings):
+    page = admin_client.post(reverse("import"), {"path": str(settings.MEMORYHUB_HOME)})
+
+    assert page.context["form"].errors["path"] == ["This is MemoryHub's own data folder, not an agent's folder."]
 
 
 def test_a_link_out_of_the_roots_is_refused(admin_client, root):
