@@ -25,6 +25,8 @@ ROLES = [
     (Membership.Role.OPERATOR, _("Operator: can manage settings, agents, people")),
 ]
 SHORT_ROLES = [("", _("No access")), *((role, role.label) for role in reversed(Membership.Role))]
+NO_ACCESS = "none"
+EXCEPTIONS = [("", _("Same as in all")), (NO_ACCESS, _("No access")), *SHORT_ROLES[1:]]
 LIFETIMES = [("1", _("1 day")), ("7", _("7 days")), ("30", _("30 days"))]
 
 
@@ -57,7 +59,7 @@ class PeopleFilterForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    """``workspaces``: offered for choosing roles. ``of_hub``: whether hub operators can be invited, too."""
+    """``workspaces``: offered for choosing roles. ``of_hub``: whether hub operators can be invited, and to all."""
 
     name = forms.CharField(
         max_length=MAX_NAME,
@@ -70,14 +72,20 @@ class InviteForm(forms.Form):
         label=_("Operator of the hub"),
         help_text=_("Can do everything in every workspace, and manage people and backups."),
     )
+    everywhere = forms.ChoiceField(
+        required=False,
+        choices=SHORT_ROLES,
+        label=_("Role in all workspaces"),
+        help_text=_("In those that exist now, not in later ones."),
+    )
     days = forms.ChoiceField(label=_("Expires after"), choices=LIFETIMES, initial="7")
 
     def __init__(self, *args: Any, workspaces: Sequence[Workspace], of_hub: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.workspaces = workspaces
         if not of_hub:
-            del self.fields["is_operator"]
-        choices = SHORT_ROLES if of_hub else ROLES
+            del self.fields["is_operator"], self.fields["everywhere"]
+        choices = EXCEPTIONS if of_hub else ROLES
         for workspace in workspaces:
             label = gettext("Role in %(workspace)s") % {"workspace": workspace.name}
             self.fields[f"role-{workspace.pk}"] = forms.ChoiceField(label=label, choices=choices, required=not of_hub)
@@ -88,9 +96,13 @@ class InviteForm(forms.Form):
     def invite_arguments(self) -> dict[str, Any]:
         """Return the arguments of ``invite``."""
         values = self.cleaned_data
+        everywhere = values.get("everywhere", "")
+        roles = dict.fromkeys(Workspace.objects.order_by("name", "id"), everywhere) if everywhere else {}
+        exceptions = {workspace: values[f"role-{workspace.pk}"] for workspace in self.workspaces}
+        roles |= {workspace: role for workspace, role in exceptions.items() if role}
         return {
             "name": values["name"],
-            "roles": {workspace: values[f"role-{workspace.pk}"] for workspace in self.workspaces},
+            "roles": {workspace: role for workspace, role in roles.items() if role != NO_ACCESS},
             "is_operator": values.get("is_operator", False),
             "days": int(values["days"]),
         }

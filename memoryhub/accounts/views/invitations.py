@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -20,6 +23,8 @@ from memoryhub.permissions import OPERATOR, by_person, get_workspace, require_hu
 from sessions_app.models import Workspace
 
 MAX_WORKSPACES = 100
+MAX_UNFILTERED = 8  # workspaces of which a list needs no filter
+ROLE_FIELD = re.compile(r"role-(\d{1,18})")
 MAX_NAME_LENGTH = 100
 
 
@@ -31,9 +36,11 @@ def address_of(request: HttpRequest, token: str) -> str:
 def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Create an invitation. Its link is shown only once: it isn't stored."""
     workspace = _check_access(request, slug)
-    named = clean_text(request.GET.get("named", ""))[:MAX_NAME_LENGTH]
-    workspaces = [workspace] if workspace else _search_workspaces(named)
-    form = InviteForm(request.POST or None, workspaces=workspaces, of_hub=workspace is None)
+    named = clean_text(request.POST.get("named") or request.GET.get("named", ""))[:MAX_NAME_LENGTH]
+    workspaces = [workspace] if workspace else _listed_workspaces(request, named)
+    is_filtering = _is_filtering(request)
+    filled: dict[str, Any] = {"initial": request.POST.dict()} if is_filtering else {"data": request.POST}
+    form = InviteForm(**filled if request.POST else {}, workspaces=workspaces, of_hub=workspace is None)
     back = reverse("workspace-people", args=[slug]) if slug else reverse("people")
     if form.is_bound and form.is_valid():
         try:
@@ -49,9 +56,24 @@ def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 "back": back,
             }
             return render_page(request, "accounts/link.html", context)
-    has_more = workspace is None and (bool(named) or len(workspaces) == MAX_WORKSPACES)
-    context = {"form": form, "workspace": workspace, "back": back, "named": named, "has_more": has_more}
+    has_filter = workspace is None and (bool(named) or len(workspaces) > MAX_UNFILTERED)
+    has_exceptions = is_filtering or bool(named) or any(field.value() for field in form.role_fields())
+    context = {"form": form, "workspace": workspace, "back": back, "named": named}
+    context |= {"has_filter": has_filter, "has_exceptions": has_exceptions, "most": MAX_WORKSPACES}
     return render_page(request, "accounts/invite.html", context, status=422 if form.errors else 200)
+
+
+def _is_filtering(request: HttpRequest) -> bool:
+    """Tell whether the form was sent to filter the workspaces: by its button, or by Enter after a change."""
+    sent = request.POST
+    return "filter" in sent or ("create" not in sent and sent.get("named", "") != sent.get("listed", ""))
+
+
+def _listed_workspaces(request: HttpRequest, named: str) -> list[Workspace]:
+    """Return those that a filter finds, and those for which the form has a role."""
+    chosen = [int(found[1]) for name, role in request.POST.items() if role and (found := ROLE_FIELD.fullmatch(name))]
+    listed = Workspace.objects.filter(pk__in=chosen).order_by("name", "id")
+    return list(dict.fromkeys([*listed, *_search_workspaces(named)]))
 
 
 def _search_workspaces(named: str) -> list[Workspace]:
