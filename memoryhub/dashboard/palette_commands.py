@@ -21,6 +21,7 @@ HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("Inbox of all workspaces"), "hub-inbox", "inbox", False),
     (gettext_lazy("Search all workspaces"), "hub-search", "search", False),
     (gettext_lazy("Saved searches"), "hub-saved-searches", "search", False),
+    (gettext_lazy("Documents by person"), "people-documents", "user", False),
     (gettext_lazy("Background jobs"), "work", "clock", False),
     (gettext_lazy("Preferences: theme, time zone, language"), "preferences", "user", False),
     (gettext_lazy("Password"), "password", "key", False),

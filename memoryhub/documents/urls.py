@@ -1,6 +1,6 @@
 from django.urls import include, path
 
-from memoryhub.documents.views import documents, editing, fact, facts, history, markdown, revisions
+from memoryhub.documents.views import documents, editing, fact, facts, history, markdown, people, revisions
 
 workspace_patterns = [
     path("sessions/<int:pk>/learnt/", editing.learnt, name="learnt"),
@@ -29,5 +29,6 @@ workspace_patterns = [
 ]
 urlpatterns = [
     path("w/<slug:slug>/", include((workspace_patterns, "documents"))),
+    path("documents/people/", people.people_documents, name="people-documents"),
     path("w/<slug:slug>/memory/<int:pk>/markdown/", markdown.document, name="document-markdown"),
 ]

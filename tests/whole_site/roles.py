@@ -63,6 +63,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "palette": ("stranger", "-"),
     "preferences": ("stranger", "stranger"),
     "set-theme": ("-", "stranger"),
+    "people-documents": ("stranger", "-"),
     "hub-search": ("stranger", "-"),
     "hub-search-count": ("stranger", "-"),
     "hub-search-facets": ("stranger", "-"),
