@@ -6,8 +6,12 @@ nanobot talks, dreams (reads MEMORY.md, thinks for up to 20 seconds, writes all 
 conversations and is killed. The worker that keeps the folder in sync is killed too. Meanwhile a person adds, rewords
 and removes lines of MEMORY.md in the hub, on a text that is up to ten seconds old. The scripted model removes its own
 lines only, so each line of the person that the person didn't remove must be in the memory, in a held change, or in a
-rejected save. Each message that nanobot finished must be in the hub exactly once. nanobot throws a conversation away
-at ``/new``, so that is sent only after the hub has seen its messages, which must take less than half a minute.
+rejected save.
+
+Each message that nanobot finished and saved must be in the hub exactly once. nanobot throws a conversation away at
+``/new``, so that is sent only after the hub has its messages. A worker that runs for half a minute must have imported
+them; time without a running worker doesn't count. If it hasn't, the test waits for up to five minutes more, and
+reports each message as late or as lost, with the load of the machine.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from bench.nanobot_model import Message, nanobot_model, tool_call, write_config
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.errors import Conflict
+from memoryhub.models import Process
 from memoryhub.runs.review import approve, reject
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
@@ -43,7 +48,7 @@ from sessions_app.services.syncing import switch_sync
 
 ROOT = Path(__file__).resolve().parent.parent
 PERSON, SYNC = Actor("person", "soak"), Actor("sync", "soak")
-THINKING_SECONDS, PAGE_SECONDS, SYNC_SECONDS = 20.0, 10.0, 30.0
+THINKING_SECONDS, PAGE_SECONDS, SYNC_SECONDS, LATE_SECONDS = 20.0, 10.0, 30.0, 300.0
 MEMORY = "# Long-term Memory\n\n## Facts\n\n- The boat is called Marlin.\n\n## Notes\n\n- The harbour opens at six.\n"
 
 
@@ -52,7 +57,10 @@ class Soak:
 
     def __init__(self, agent: Path) -> None:
         self.file = agent / "workspace" / "memory" / "MEMORY.md"
-        self.said: set[str] = set()
+        self.sessions = agent / "sessions"
+        self.said: set[str] = set()  # messages that nanobot finished and saved
+        self.worker_since: float | None = None  # when the running worker was ready (monotonic seconds)
+        self.longest_wait = 0.0
         self.owed: set[str] = set()  # the person's facts that the person didn't remove
         self.counts: Counter[str] = Counter()
         self.faults: list[str] = []
@@ -108,16 +116,44 @@ class Soak:
                 with suppress(Conflict):
                     reject(change, by=By(PERSON, timezone.now()))
 
+    def remember(self, mark: str) -> None:
+        """Note a finished message, if nanobot saved it."""
+        if mark in self.saved():
+            self.said.add(mark)
+        else:
+            self.counts["messages that nanobot finished but didn't save"] += 1
+
+    def saved(self) -> set[str]:
+        """Return the marked messages in nanobot's session files."""
+        texts = [path.read_text() for path in self.sessions.glob("**/*.jsonl")]
+        return set(re.findall(r"please note (M\d{6})", "\n".join(texts)))
+
     def wait_for_messages(self) -> None:
-        ends_at = time.monotonic() + SYNC_SECONDS
-        while self.said - messages_in_hub().keys():
-            if time.monotonic() > ends_at:
-                self.faults.append(
-                    f"not in the hub after {SYNC_SECONDS:.0f} s: {self.said - messages_in_hub().keys()}"
-                )
-                self.said &= messages_in_hub().keys()
-                return
+        """Wait until the hub has all finished messages, and report those that it doesn't have in time."""
+        began = time.monotonic()
+        while (absent := self.said - messages_in_hub().keys()) and self.worker_seconds(began) < SYNC_SECONDS:
             time.sleep(0.2)
+        late_since = time.monotonic()
+        while self.said - messages_in_hub().keys() and time.monotonic() - late_since < LATE_SECONDS:
+            time.sleep(1)
+        self.longest_wait = max(self.longest_wait, time.monotonic() - began)
+        if absent:
+            self.report(absent, time.monotonic() - late_since)
+
+    def worker_seconds(self, began: float) -> float:
+        """Return for how long the worker has been running, at most since ``began``."""
+        since = self.worker_since
+        return 0.0 if since is None else time.monotonic() - max(since, began)
+
+    def report(self, absent: set[str], seconds: float) -> None:
+        """Report messages that a running worker hadn't imported in time, ``seconds`` later."""
+        found, saved = messages_in_hub().keys(), self.saved()
+        load = f"load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores"
+        for mark in sorted(absent):
+            place = "in nanobot's file" if mark in saved else "no longer in nanobot's file"
+            what = f"late by {seconds:.0f} s" if mark in found else f"not in the hub {seconds:.0f} s later, {place}"
+            self.faults.append(f"{mark} {what}; {load}")
+        self.said &= found
 
     def missing(self) -> list[str]:
         """Return the person's facts that are neither in the memory nor in a change that waits for review."""
@@ -154,17 +190,26 @@ def edited(text: str, number: int) -> tuple[str, set[str], set[str]]:
 
 
 @contextmanager
-def killed_now_and_then(command: list[str], environment: dict[str, str], counts: Counter[str]) -> Iterator[None]:
-    """Run a process during the block; kill it every 20 to 90 seconds and start it again."""
+def killed_now_and_then(soak: Soak, command: list[str], environment: dict[str, str]) -> Iterator[None]:
+    """Run a worker during the block; kill it while it starts or 5 to 60 seconds later, and start it again."""
     stopping = Event()
 
     def keep() -> None:
         while not stopping.is_set():
             child = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE)
-            stopping.wait(random.uniform(20, 90))
+            if random.random() < 0.2:
+                stopping.wait(random.uniform(0, 4))
+            else:
+                while not (stopping.is_set() or Process.objects.filter(kind="worker", pid=child.pid).exists()):
+                    stopping.wait(0.2)
+                soak.worker_since = time.monotonic()
+                stopping.wait(random.uniform(5, 60))
+            soak.worker_since = None
             child.send_signal(signal.SIGKILL)
             child.wait()
-            counts["workers killed"] += 1
+            Process.objects.filter(pid=child.pid).delete()
+            soak.counts["workers killed"] += 1
+        connection.close()
 
     thread = Thread(target=keep)
     thread.start()
@@ -195,7 +240,7 @@ def talk(soak: Soak, command: list[str], environment: dict[str, str], ends_at: f
             while (line := child.stdout.readline()) and line.strip() != "done":
                 pass
             if line and mark in message:
-                soak.said.add(mark)
+                soak.remember(mark)
             soak.counts["messages"] += 1
         child.kill()
         child.wait()
@@ -218,7 +263,7 @@ def nanobot(python: str, minutes: int = 120) -> list[str]:
         person.start()
         worker = [sys.executable, "manage.py", "worker", "--until-stdin-closes", "--skip-checks"]
         driver = [python, str(ROOT / "bench" / "nanobot_driver.py"), str(config)]
-        with killed_now_and_then(worker, dict(os.environ), soak.counts):
+        with killed_now_and_then(soak, worker, dict(os.environ)):
             talk(soak, driver, environment, time.monotonic() + minutes * 60)
         stopping.set()
         person.join()
@@ -229,7 +274,7 @@ def nanobot(python: str, minutes: int = 120) -> list[str]:
 
 def messages_in_hub() -> Counter[str]:
     """Return how often each marked message is in the hub."""
-    contents = Entry.objects.filter(role="user").values_list("content", flat=True)
+    contents = Entry.objects.filter(role="user", content__contains="please note M").values_list("content", flat=True)
     return Counter(mark for content in contents for mark in re.findall(r"please note (M\d{6})", content))
 
 
@@ -239,8 +284,11 @@ def result(soak: Soak) -> list[str]:
     twice = sorted(mark for mark, count in found.items() if count > 1)
     missing = soak.missing()
     print(
-        f"{dict(soak.counts)}; {len(soak.said)} messages finished, {len(found)} in the hub; "
-        f"{len(soak.owed)} of the person's facts remain, {len(missing)} of them missing"
+        f"{dict(soak.counts)}; {len(soak.said)} messages finished and saved, {len(found)} in the hub, at most "
+        f"{soak.longest_wait:.0f} s after nanobot; {len(soak.owed)} of the person's facts remain, "
+        f"{len(missing)} of them missing"
     )
-    faults = [f"lost message: {mark}" for mark in lost] + [f"message stored twice: {mark}" for mark in twice]
+    saved = soak.saved()
+    faults = [f"lost message: {mark}, {'still' if mark in saved else 'not'} in nanobot's files" for mark in lost]
+    faults += [f"message stored twice: {mark}" for mark in twice]
     return faults + [f"the person's fact is missing: {mark}" for mark in missing]
