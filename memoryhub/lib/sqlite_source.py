@@ -17,6 +17,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -38,12 +39,23 @@ OVER_TIME = "takes too long to read"
 Row = dict[str, Any]
 
 
+class DamagedText(str):
+    """A text that isn't UTF-8, with the bytes that don't fit as ``\\xNN``."""
+
+    __slots__ = ()
+
+
 class Store:
-    """A private copy of a store, open for reading. ``tables``: the names of the columns of each table."""
+    """A private copy of a store, open for reading.
+
+    ``tables``: the names of the columns of each table. ``converted``: the number of values read so far that were
+    bytes or no UTF-8 and became text, by table and column.
+    """
 
     def __init__(self, connection: sqlite3.Connection, info: FileInfo) -> None:
         self._connection = connection
         self.info = info
+        self.converted: Counter[str] = Counter()
         with _plain_errors(), _time_limit(connection):
             self.tables = dict(_tables(connection))
             self.version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -79,9 +91,16 @@ class Store:
             found = self._connection.execute(sql, tuple(where.values())).fetchall()
         return [
             missing
-            | {name: row[place] if name in blobs else _storable(row[place]) for place, name in enumerate(selected)}
+            | {
+                name: row[place] if name in blobs else self._storable(f"{table}.{name}", row[place])
+                for place, name in enumerate(selected)
+            }
             for row in found
         ]
+
+    def _storable(self, column: str, value: Any) -> str | int | float | None:
+        self.converted[column] += isinstance(value, bytes | DamagedText)
+        return _storable(value)
 
     def state(
         self, table: str, group: str, columns: tuple[str, ...], *, texts: tuple[str, ...] = ()
@@ -232,7 +251,10 @@ def _restrict(connection: sqlite3.Connection) -> None:
 
 
 def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", errors="backslashreplace")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return DamagedText(raw.decode(errors="backslashreplace"))
 
 
 def _tables(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -247,7 +269,7 @@ def _storable(value: Any) -> str | int | float | None:
     if isinstance(value, bytes):
         value = _text(value)
     if isinstance(value, str):
-        return clean_text(value)
+        return str(clean_text(value))
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 

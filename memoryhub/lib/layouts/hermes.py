@@ -16,9 +16,8 @@ from memoryhub.lib.layouts.agent_entries import decoded, short_text
 from memoryhub.lib.layouts.documents import read_document
 from memoryhub.lib.layouts.hermes_messages import MESSAGE, read_rows
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
-from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.nanobot import join_path
-from memoryhub.lib.layouts.problem_counts import ProblemCounts
+from memoryhub.lib.layouts.problem_counts import MAX_NAMED, ProblemCounts
 from memoryhub.lib.layouts.records import (
     DetectedLayout,
     DocumentLimit,
@@ -28,10 +27,11 @@ from memoryhub.lib.layouts.records import (
     Project,
     SessionRecord,
 )
-from memoryhub.lib.layouts.store_files import StoredSession, from_store, read_store
+from memoryhub.lib.layouts.store_files import StoredSession, from_store, has_usable_id, read_store, unread_sessions
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.sqlite_source import LOG, Row, Store, is_store
+from memoryhub.lib.validation import brief
 
 STORE = "state.db"
 HOMES = ("", ".hermes")  # the second one in a user's home folder
@@ -61,7 +61,7 @@ SESSION = (
     "git_branch",
     "archived",
 )
-KEPT = ("id", "source", "user_id", "chat_id", "chat_type", "thread_id", "model", "ended_at", "end_reason", "cwd")
+IN_FIELDS = ("title", "started_at", "last_activity_at")  # of a session; the other columns are kept as they are
 
 
 def find(folder: Folder) -> DetectedLayout | None:
@@ -138,6 +138,9 @@ def _read_profile(folder: Folder, path: str, zone: tzinfo, *, has_documents: boo
     store = join_path(path, STORE)
     if folder.exists(store):
         yield from read_store(folder, store, lambda opened, problems: _sessions(opened, store, problems, zone))
+    if folder.names(older := join_path(path, "sessions")):
+        what = "contains sessions from before the database, or logs"
+        yield FileRead(older, "other", None, problems=[Problem(older, None, what, "skipped", "ignored")])
     for name, limit in DOCUMENTS:
         place = join_path(path, name)
         if not folder.exists(place):
@@ -165,23 +168,34 @@ def _sessions(store: Store, path: str, problems: list[Problem], zone: tzinfo) ->
     missing = [name for name in ("sessions", "messages") if name not in store.tables]
     if missing:
         raise UnreadableFile(f"has no table {missing[0]}, so it isn't Hermes's database, or a newer one")
-    versions = [row["version"] for row in store.rows("schema_version", ("version",))]
-    newest = max((version for version in versions if isinstance(version, int)), default=0)
-    if newest > NEWEST_SCHEMA:
-        what = f"has the schema {newest}; MemoryHub knows {NEWEST_SCHEMA}"
-        problems.append(Problem(path, None, what, "what it knows is read", "noted"))
     numbers = ("id", "active", "compacted", "timestamp", "_compressed_summary")
     states = store.state("messages", "session_id", numbers, texts=("content", "tool_calls", "display_kind"))
     rows = {row["id"]: row for row in store.rows("sessions", SESSION, order="started_at, id")}
+    problems += [*_store_problems(store, path), *unread_sessions(path, rows, states)]
     keys = session_keys(rows)
     epochs: Counter[str] = Counter()
     for name, row in rows.items():
-        if isinstance(name, str) and 0 < len(name) <= MAX_OWN_ID and name in states:
+        if name in states and has_usable_id(name):
             key = keys[name]
             changed_at = read_epoch(row["last_activity_at"])[0] or read_epoch(row["started_at"])[0]
             records = partial(_records, store, rows, keys, row, epochs[key], zone)
             yield StoredSession(name, f"{key}/{row}/{states[name]}", records, changed_at)
             epochs[key] += 1
+
+
+def _store_problems(store: Store, path: str) -> list[Problem]:
+    """Return what to report about the schema of the database."""
+    counts = ProblemCounts(path)
+    versions = [row["version"] for row in store.rows("schema_version", ("version",))]
+    newest = max((version for version in versions if isinstance(version, int)), default=0)
+    if newest > NEWEST_SCHEMA:
+        what = f"has the schema {newest}; MemoryHub knows {NEWEST_SCHEMA}"
+        counts.add(what, "what it knows is read", "noted")
+    read = {"sessions": SESSION, "messages": ("session_id", *MESSAGE)}
+    unread = [f"{table}.{brief(name)}" for table in read for name in store.tables[table] if name not in read[table]]
+    if unread:
+        counts.add(f"has columns that aren't imported: {', '.join(unread[:MAX_NAMED])}", "left out", "ignored")
+    return counts.problems()
 
 
 def session_keys(rows: dict[Any, Row]) -> dict[Any, str]:
@@ -258,6 +272,12 @@ def _records(
             is_by_id=True,
             parent_key=parent_key if relation == "subagent" else "",
             forked_from=parent_key if relation == "branch" else "",
-            extra=without_binary({name: row[name] for name in KEPT if row[name] is not None}),
+            extra=without_binary({name: row[name] for name in SESSION if _is_kept(name, row)}),
         )
     ]
+
+
+def _is_kept(name: str, row: Row) -> bool:
+    """Tell whether a column of a session is kept as it is: it has no field of its own, or isn't a valid time."""
+    is_odd = name in ("started_at", "last_activity_at") and read_epoch(row[name])[0] is None
+    return row[name] is not None and (name not in IN_FIELDS or is_odd)

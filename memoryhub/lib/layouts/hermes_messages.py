@@ -47,7 +47,7 @@ def read_rows(session_id: str, rows: list[Row], counts: ProblemCounts, zone: tzi
     """Convert the rows of a session, in their order."""
     found = EntryList("reasoning")
     for row in rows:
-        reasoning = [{name: row[name]} for name in REASONING if isinstance(row[name], str) and row[name]]
+        reasoning = [{name: row[name]} for name in REASONING if row[name] not in (None, "")]
         entry = _entry(session_id, row, counts, zone)
         if row["_compressed_summary"] == 1:
             _add_summary(found, rows, session_id, entry)

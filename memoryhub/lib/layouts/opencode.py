@@ -19,7 +19,7 @@ from memoryhub.lib.layouts.opencode_messages import TASK, Message, Part, call_id
 from memoryhub.lib.layouts.opencode_sessions import SESSION, grouped, project_path, session_record
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem, Project, SessionRecord
-from memoryhub.lib.layouts.store_files import StoredSession, from_store, read_store
+from memoryhub.lib.layouts.store_files import StoredSession, from_store, has_usable_id, read_store, unread_sessions
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.sqlite_source import LOG, Row, Store, is_store
@@ -57,7 +57,9 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
     """Yield the sessions of one project, or of all if none is named."""
     path = join_path(detected.home, STORE)
     if folder.exists(path):
-        yield from read_store(folder, path, lambda store, _problems: _sessions(store, detected.project, zone))
+        yield from read_store(
+            folder, path, lambda store, problems: _sessions(store, path, problems, detected.project, zone)
+        )
         if session_files(folder, detected.home):
             place = join_path(detected.home, FOLDER)
             what = "contains sessions from before the database, to which OpenCode moved them"
@@ -81,7 +83,9 @@ def _worktrees(store: Store) -> dict[str, str]:
     return {str(row["id"]): row["worktree"] for row in rows if isinstance(row["worktree"], str)}
 
 
-def _sessions(store: Store, project: str, zone: tzinfo) -> Iterator[StoredSession]:
+def _sessions(
+    store: Store, path: str, problems: list[Problem], project: str, zone: tzinfo
+) -> Iterator[StoredSession]:
     missing = [name for name in TABLES if name not in store.tables]
     if missing:
         raise UnreadableFile(f"has no table {missing[0]}, so it isn't OpenCode's database, or a newer one")
@@ -89,11 +93,12 @@ def _sessions(store: Store, project: str, zone: tzinfo) -> Iterator[StoredSessio
     messages = store.state("message", "session_id", ("time_created", "time_updated"), texts=("data",))
     parts = store.state("part", "session_id", ("time_created", "time_updated"), texts=("data",))
     rows = store.rows("session", SESSION, order="time_created, id")
+    problems += unread_sessions(path, {row["id"] for row in rows}, messages)
     copies = find_copies(store, {row["id"]: row["time_created"] for row in rows})
     for row in rows:
         name = row["id"]
         is_wanted = not project or project_path(row, worktrees) == project
-        if is_wanted and isinstance(name, str) and 0 < len(name) <= MAX_OWN_ID and name in messages:
+        if is_wanted and has_usable_id(name) and name in messages:
             state = f"{row}/{messages[name]}/{parts.get(name)}"
             changed_at = read_epoch(row["time_updated"])[0]
             yield StoredSession(name, state, partial(_records, store, row, copies, zone), changed_at)

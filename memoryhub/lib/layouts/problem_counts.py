@@ -8,7 +8,7 @@ from memoryhub.lib.layouts.records import Outcome, Problem
 from memoryhub.lib.validation import brief
 
 MAX_KINDS = 50  # of problems in a file
-MAX_NAMED = 30  # types in a problem
+MAX_NAMED = 30  # types or columns in a problem
 EXCERPT_BYTES = 2000
 LEFT_OUT = "has records that only the program uses"
 UNKNOWN = "has records of unknown types"

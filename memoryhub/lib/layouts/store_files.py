@@ -7,19 +7,22 @@ are skipped; nothing of an unchanged store is read.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from memoryhub.lib.layouts.documents import unreadable_file
+from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
 from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
 from memoryhub.lib.sqlite_source import Store, open_store, store_stamp
-from memoryhub.lib.validation import clean_text, visible_line
+from memoryhub.lib.validation import brief, clean_text, visible_line
 
 T = TypeVar("T")
+CONVERTED = "read as UTF-8, with other bytes as \\xNN"
 MAX_COMPUTED = 1_000  # stores; each import of an archive reads its own copy
 _computed: dict[str, tuple[str, Any]] = {}  # stamps and values of ``from_store``, by absolute path
 
@@ -53,7 +56,8 @@ def read_store(
     try:
         with open_store(folder, path) as store:
             for session in sessions(store, problems):
-                yield _read_session(folder, path, session)
+                yield _read_session(folder, path, session, store)
+            problems += _converted(path, store.converted)
             yield FileRead(path, "session", store.info, problems=problems)
     except UnreadableFile as error:
         yield from _known_sessions(folder, path)
@@ -85,17 +89,42 @@ def _known_sessions(folder: Folder, path: str) -> Iterator[FileRead]:
         yield FileRead(known, "session", None, is_skipped=True)
 
 
+def has_usable_id(name: Any) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= MAX_OWN_ID
+
+
+def unread_sessions(path: str, listed: Collection[Any], spoken: Collection[Any]) -> list[Problem]:
+    """Return what to report about sessions that aren't read. ``spoken``: the ids of those that have messages."""
+    counts = ProblemCounts(path)
+    for name in spoken:
+        if name not in listed:
+            counts.add("messages of a session that isn't there", "skipped", "rejected")
+        elif not has_usable_id(name):
+            counts.add(f"a session has an unusable id: {brief(name)}", "skipped", "rejected")
+    return counts.problems()
+
+
 def session_path(path: str, session_id: str) -> str:
     return f"{path}#{visible_line(clean_text(session_id))}"
 
 
-def _read_session(folder: Folder, path: str, session: StoredSession) -> FileRead:
+def _read_session(folder: Folder, path: str, session: StoredSession, store: Store) -> FileRead:
     place = session_path(path, session.id)
     stamp = hashlib.sha256(session.state.encode("utf-8", "backslashreplace")).hexdigest()
     if folder.is_unchanged(place, stamp):
         return FileRead(place, "session", None, is_skipped=True)
-    counts = ProblemCounts(place)
+    counts, before = ProblemCounts(place), Counter(store.converted)
     records = session.read(counts)
+    problems = counts.problems() + _converted(place, store.converted - before)
+    store.converted = before
     changed_ns = int(session.changed_at.timestamp() * 1e9) if session.changed_at else 0
     info = FileInfo(0, changed_ns, stamp, stamp)
-    return FileRead(place, "session", info, [*records], counts.problems())
+    return FileRead(place, "session", info, [*records], problems)
+
+
+def _converted(path: str, converted: Counter[str]) -> list[Problem]:
+    """Return what to report about values that aren't text where texts are expected."""
+    counts = ProblemCounts(path)
+    for column, count in sorted((+converted).items()):
+        counts.add(f"{brief(column)} has bytes that aren't text", CONVERTED, "repaired", count=count)
+    return counts.problems()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memoryhub.lib.layouts import hermes
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hermes_messages import content_of
+from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import FileRead, SessionRecord
 from memoryhub.lib.safe_folder import Folder
@@ -231,6 +232,51 @@ def test_what_cannot_be_read_is_reported(tmp_path):
         "a message of the role oracle",
     ]
     assert [problem.what for problem in found["state.db"].problems] == ["has the schema 31; MemoryHub knows 30"]
+
+
+def test_bytes_where_text_belongs_are_read_and_reported_by_column(tmp_path):
+    make_home(tmp_path, [said(b"caf\xc3\xa9"), said(b"\xff\x00", tool_name=b"ls"), said("x")], title=b"caf\xe9")
+    with closing(sqlite3.connect(tmp_path / "state.db")) as store, store:
+        store.execute("UPDATE messages SET content = CAST(x'61ff' AS TEXT) WHERE content = 'x'")
+    found = read(tmp_path)
+
+    [session] = found["state.db#s1"].items
+    assert session.title == "caf\\xe9"
+    assert [entry.content for entry in session.entries] == ["café", "\\xff\\u0000", "a\\xff"]
+    assert [(problem.what, problem.outcome) for problem in found["state.db#s1"].problems] == [
+        ("messages.content has bytes that aren't text (3 times)", "repaired"),
+        ("messages.tool_name has bytes that aren't text", "repaired"),
+    ]
+    assert [problem.what for problem in found["state.db"].problems] == [
+        "sessions.title has bytes that aren't text",
+    ]
+
+
+def test_what_has_no_field_is_kept_and_what_is_unknown_is_named(tmp_path):
+    make_home(tmp_path, [said("a", reasoning=7)], session_key="telegram:1", model_config="{}", started_at="later")
+    make_home(tmp_path, [said("b")], "x" * (MAX_OWN_ID + 1))
+    with closing(sqlite3.connect(tmp_path / "state.db")) as store, store:
+        store.execute("ALTER TABLE sessions ADD COLUMN mood TEXT")
+        store.execute("ALTER TABLE messages ADD COLUMN weather TEXT")
+        store.execute("INSERT INTO messages (session_id, role, content, timestamp) VALUES ('gone', 'user', 'c', 1)")
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "old.jsonl").write_text("{}\n")
+    found = read(tmp_path)
+
+    [session] = found["state.db#s1"].items
+    assert [problem.outcome for problem in found["sessions"].problems] == ["ignored"]
+    assert session.extra == {
+        "id": "s1",
+        "source": "cli",
+        "session_key": "telegram:1",
+        "model_config": "{}",
+        "started_at": "later",
+    }
+    assert [(problem.what, problem.outcome) for problem in found["state.db"].problems] == [
+        ("has columns that aren't imported: sessions.mood, messages.weather", "ignored"),
+        ("messages of a session that isn't there", "rejected"),
+        (f"a session has an unusable id: {'x' * 80}…", "rejected"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memoryhub.lib.layouts import opencode
 from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.opencode_forks import find_copies
 from memoryhub.lib.layouts.opencode_sessions import unquoted
 from memoryhub.lib.layouts.read import read_folder
@@ -377,3 +378,21 @@ def test_sessions_whose_ids_are_not_texts_have_no_forks():
     store = Mock(rows=Mock(return_value=rows))
 
     assert find_copies(store, {"s": 9, b"s": 9}).messages == {}
+
+
+def test_messages_without_a_session_and_bytes_where_text_belongs_are_reported(tmp_path):
+    make_store(tmp_path, [user(text("a"))], title=b"caf\xc3\xa9")
+    make_store(tmp_path, [user(text("b"))], "s" * (MAX_OWN_ID + 1))
+    with closing(sqlite3.connect(tmp_path / "opencode.db", isolation_level=None)) as store:
+        store.execute("INSERT INTO message VALUES ('msg_x', 'gone', 0, 0, '{}')")
+        store.execute("UPDATE part SET data = CAST(data AS BLOB) WHERE session_id = 'ses_1'")
+    found = read(tmp_path)
+
+    [session] = found["opencode.db#ses_1"].items
+    assert (session.title, session.entries[0].content) == ("café", "a")
+    assert [one.what for one in found["opencode.db#ses_1"].problems] == ["part.data has bytes that aren't text"]
+    assert [one.what for one in found["opencode.db"].problems] == [
+        "messages of a session that isn't there",
+        f"a session has an unusable id: {'s' * 80}…",
+        "session.title has bytes that aren't text",
+    ]
