@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from knowledge_app.models import Forgotten
-from memoryhub.forgetting.matching import MARK, Digest, Redaction, digest_of, find_digests, is_programs_name
+from memoryhub.forgetting.matching import Digest, Redaction, digest_of, find_digests, is_programs_name
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -26,6 +26,7 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
 )
+from memoryhub.lib.text.forgotten import MARK
 from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.lifecycle import forgotten_key
 

@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import Any
 
 from memoryhub.lib.search.tokenizing import HANGUL, UNSPACED
+from memoryhub.lib.text.forgotten import MARK
 
-MARK = "[forgotten]"
 LEAST_CHARS = 3  # of a phrase: shorter ones would match almost everything
 _FILLER = "\u200b"  # pads a decoded escape to the length of the escape
 _ESCAPE = re.compile(

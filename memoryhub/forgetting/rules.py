@@ -30,8 +30,9 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
-from memoryhub.forgetting.matching import MARK, Redaction, is_programs_name, texts_in
+from memoryhub.forgetting.matching import Redaction, is_programs_name, texts_in
 from memoryhub.lib.layouts.records import text_hash
+from memoryhub.lib.text.forgotten import MARK
 from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,
@@ -63,7 +64,7 @@ _STRUCTURE = """
 role kind source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
 other_table action object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type
-digests counts added updated unchanged identity text_hash stamp knowledge_mark prefix token_hash
+digests counts decided_parts added updated unchanged identity text_hash stamp knowledge_mark prefix token_hash
 request_hash scopes mac key_check findings resource redirect_uri code_hash code_challenge refresh_key refresh_hash
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from memoryhub.lib.search.tokenizing import UNSPACED
+from memoryhub.lib.text.forgotten import without_mark
 
 MAX_KEYWORDS = 20  # per text
 MIN_CHARS, MAX_CHARS = 3, 30
@@ -41,7 +42,7 @@ def keywords_of(text: str) -> list[str]:
     short runs between other characters count as words.
     """
     found: dict[str, None] = {}
-    for match in WORD.finditer(text.lower().replace("’", "'")):
+    for match in WORD.finditer(without_mark(text).lower().replace("’", "'")):
         word = match.group()
         word = "" if word in STOP_WORDS else word.partition("'")[0]
         if is_keyword(word):

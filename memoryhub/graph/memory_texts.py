@@ -18,6 +18,7 @@ from knowledge_app.models import Fact, FactSource, HistoryEntry, KeyValue, Knowl
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.search.tokenizing import fold
 from memoryhub.lib.secrets import looks_secret
+from memoryhub.lib.text.forgotten import without_mark
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.querysets import of_own_sessions
 
@@ -91,7 +92,9 @@ def key_words(key: str) -> str:
 
 
 def safe_text(text: str) -> str:
-    """Return a text with secrets masked. Most texts can't contain one, and aren't scanned."""
+    """Return a text with secrets masked, without marks of erased text. Most texts can't contain a secret, and aren't
+    scanned."""
+    text = without_mark(text)
     return masked(text) if _MAY_HOLD_SECRET.search(text) else text
 
 

@@ -15,6 +15,7 @@ from knowledge_app.models import Concern, HygieneScore
 from memoryhub.hygiene.rows import ENTRIES, FACTS, KNOWLEDGE, OBSERVATIONS, WORDS, Row, scan_row
 from memoryhub.lib.scanners import summarise_matches
 from memoryhub.lib.text.change_guard import numbers_in
+from memoryhub.lib.text.forgotten import MARK
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, SimilarityResult, compare_texts
 from sessions_app.models import Run, Workspace
 
@@ -81,9 +82,11 @@ def find_in_pairs(rows: Sequence[Row], *, has_mirror: bool = False) -> tuple[lis
     """Return duplicates and contradictions between rows, and whether the comparison was cut short.
 
     The first row of a duplicate is the one to keep: pinned facts first, then in the order of ``rows``.
+    Rows that text was erased from aren't compared.
+
     ``has_mirror``: the agent stores each fact as a knowledge entry, too, which makes no duplicate.
     """
-    rows = sorted(rows, key=lambda row: not row.is_pinned)
+    rows = sorted((row for row in rows if MARK not in row.text), key=lambda row: not row.is_pinned)
     alike = compare_texts([row.text for row in rows], threshold=DEFAULT_THRESHOLD)
     found = [
         _pair(Kind.DUPLICATE, rows[keep], rows[other], _duplicate_text(rows[keep], rows[other]))

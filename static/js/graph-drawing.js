@@ -14,7 +14,7 @@ const graphDrawing = (canvas, graph) => {
   const look = { shown: () => true, chosen: null, matches: null };
   const tags = new Map(); /* drawn labels, by node */
   const EDGES = [[0.45, 0.42, 0.9], [0.22, 0.28, 0.8], [0, 0.17, 0.7]]; /* from a strength on: alpha, width */
-  let colours = {}, halos = {}, mist = null, width = 1, height = 1, ratio = 1, asked = 0, rest = 0, labels = [];
+  let colours = {}, halos = {}, mist = null, width = 1, height = 1, ratio = 1, asked = 0, rest = 0, labels = [], aside = 0;
 
   const css = (name) => getComputedStyle(canvas).getPropertyValue(name).trim();
   const colour = (name) => { /* light-dark() is resolved by the browser, not by the canvas */
@@ -143,9 +143,13 @@ const graphDrawing = (canvas, graph) => {
     tags.set(id, { sheet, wide, high });
     return tags.get(id);
   };
-  const placesOf = (node, { wide, high }) => { /* below, above, after, before: boxes around the node */
+  const placesOf = (node, { wide, high }) => { /* below, above, after, before: boxes around the node, within the view */
     const [x, y] = toScreen(node), r = radius(node) + 1;
-    return [[x - wide / 2, y + r, wide, high], [x - wide / 2, y - r - high, wide, high], [x + r, y - high / 2, wide, high], [x - r - wide, y - high / 2, wide, high]];
+    const [first, last] = [aside, width - aside - wide];
+    const inside = (left) => (x < aside || x > width - aside || last < first ? left : Math.min(last, Math.max(first, left)));
+    const fits = (left) => left === inside(left);
+    const boxes = [[inside(x - wide / 2), y + r, wide, high], [inside(x - wide / 2), y - r - high, wide, high], [x + r, y - high / 2, wide, high], [x - r - wide, y - high / 2, wide, high]];
+    return boxes.map((box) => (fits(box[0]) ? box : boxes[0]));
   };
   const meets = (one, other) => one[0] < other[0] + other[2] && other[0] < one[0] + one[2] && one[1] < other[1] + other[3] && other[1] < one[1] + one[3];
   const chooseLabels = () => {
@@ -182,7 +186,7 @@ const graphDrawing = (canvas, graph) => {
   const paint = () => {
     const [wide, high] = [width, height];
     pen = paper;
-    [width, height] = [wide + 2 * margin(wide), high + 2 * margin(high)];
+    [aside, width, height] = [margin(wide), wide + 2 * margin(wide), high + 2 * margin(high)];
     if (sheet.width !== Math.round(width * ratio) || sheet.height !== Math.round(height * ratio)) {
       Object.assign(sheet, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     }
@@ -197,7 +201,7 @@ const graphDrawing = (canvas, graph) => {
     chooseLabels();
     drawLabels(labels);
     Object.assign(painted, camera);
-    [width, height, pen] = [wide, high, view];
+    [aside, width, height, pen] = [0, wide, high, view];
   };
   const isCovered = () => { /* whether the sheet shows all of the view, neither too coarse nor too small */
     const scale = camera.k / painted.k;

@@ -19,6 +19,7 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.graph.graph_cache import ShownGraph, graph_of
+from memoryhub.graph.keywords import keywords_of
 from memoryhub.graph.memory_graph import build_graph
 from memoryhub.graph.memory_texts import MemoryText
 from memoryhub.graph.names import find_names
@@ -235,3 +236,15 @@ def test_names_are_found_by_what_surrounds_them(texts, people, projects):
 
     assert set(names.people.values()) == people
     assert set(names.projects.values()) == projects
+
+
+def test_common_words_of_other_languages_and_erased_text_are_no_nodes(workspace):
+    text = "Gut, dann will ich [forgotten] den Teleskopspiegel putzen"
+    write(workspace, f"# Spiegel\n\n- {text}\n- Dann sagt Gut nichts zum Teleskopspiegel\n")
+
+    graph = graph_of(workspace, NOW)
+
+    assert keys(graph, "person") == set()
+    assert keys(graph, "term") == {"term:teleskopspiegel", "term:putzen"}
+    assert keywords_of(text)[-2:] == ["teleskopspiegel", "putzen"]
+    assert "forgotten" not in keywords_of(text)

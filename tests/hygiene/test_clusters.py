@@ -87,3 +87,16 @@ def test_the_mirror_of_a_grip_agent_is_no_duplicate(workspace):
 
     [concern] = Concern.objects.filter(kind="duplicate")
     assert (concern.table, concern.other_table) == ("knowledge", "knowledge")
+
+
+def test_rows_with_erased_text_are_not_compared(workspace):
+    knowledge(workspace, "[forgotten] runs the pool with 4 pumps")
+    knowledge(workspace, "[forgotten] runs the pool with 5 pumps")
+    knowledge(workspace, "Bo runs the pool with 4 pumps")
+    knowledge(workspace, "Bo runs the pool with 5 pumps")
+
+    scan(workspace)
+
+    [found] = Concern.objects.filter(kind__in=("contradiction", "duplicate"))
+    texts = KnowledgeEntry.objects.filter(pk__in=[found.object_id, found.other_id])
+    assert all(row.content.startswith("Bo") for row in texts)
