@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
@@ -72,6 +73,11 @@ class MemoryRevision(models.Model):
 
     def __str__(self) -> str:
         return f"revision {self.number}"
+
+    @property
+    def author(self) -> str:
+        """The author's name, or the consolidation that wrote it."""
+        return author_of(self.author_name, self.run_id)
 
 
 class Fact(models.Model):
@@ -152,10 +158,22 @@ class FactSource(models.Model):
         return f"source of fact {self.fact_id}"
 
 
+def author_of(name: str, run: int | None) -> str:
+    """Return the name of an author in the reader's language; texts of runs are by consolidations."""
+    return gettext("Consolidation %(number)s") % {"number": run} if run and name == f"run {run}" else name
+
+
+PROPOSED = "proposed by an agent"
+ALL_HELD = "all changes by the agent are held"
+REQUESTED = "review was requested"
+RULES = (PROPOSED, ALL_HELD, REQUESTED)  # flags that say why a change is held although nothing was found in it
+
+
 class HeldChange(models.Model):
     """A proposed text of a document, held for review, with its base and the hub's text at that time.
 
     ``file_restored_at``: when the agent's file got the hub's text again; since then the change doesn't block it.
+    ``decided_parts``: of a change decided in parts, how many were accepted, rejected, and wait as another change.
     """
 
     class Status(models.TextChoices):
@@ -184,6 +202,7 @@ class HeldChange(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     decision_reason = models.TextField(blank=True)
+    decided_parts = JSONTextField(default=dict, blank=True)
 
     class Meta:
         constraints = [
@@ -195,3 +214,39 @@ class HeldChange(models.Model):
 
     def __str__(self) -> str:
         return f"held change {self.pk}"
+
+    @property
+    def author(self) -> str:
+        """The author's name, or the consolidation that proposed it."""
+        return author_of(self.author_name, self.run_id)
+
+    @property
+    def findings(self) -> list[str]:
+        """The flags that say what was found in the change."""
+        return [flag for flag in self.flags if flag not in RULES]
+
+    @property
+    def title(self) -> str:
+        """The document with what was found. Never the author's own reason, which may be written to mislead."""
+        found = "; ".join(self.findings)
+        if not found:
+            return gettext("Change to %(name)s") % {"name": self.document.name}
+        return f"{self.document.name}: {found}"
+
+    @property
+    def decision(self) -> str:
+        """The status in the reader's language, with the numbers of parts if not all got the same decision."""
+        accepted, rejected, waiting = (
+            self.decided_parts.get(name, 0) for name in ("accepted", "rejected", "waiting")
+        )
+        total = accepted + rejected + waiting
+        if accepted and accepted < total:
+            return gettext("%(count)s of %(total)s parts accepted") % {"count": accepted, "total": total}
+        if rejected and rejected < total:
+            return gettext("%(count)s of %(total)s parts rejected") % {"count": rejected, "total": total}
+        return str(self.get_status_display())
+
+    @property
+    def has_own_reason(self) -> bool:
+        """Whether its author gave a reason, rather than the hub."""
+        return bool(self.reason) and self.reason != "; ".join(self.flags)

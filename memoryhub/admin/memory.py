@@ -57,7 +57,7 @@ class FactSourceAdmin(ReadOnlyAdmin):
 
 @admin.register(HeldChange)
 class HeldChangeAdmin(ReadOnlyAdmin):
-    list_display = ["id", "workspace", "document", "status", "reason", "author_name", "decided_by", "created_at"]
+    list_display = ["id", "title", "workspace", "decision", "author_name", "decided_by", "created_at"]
     list_filter = ["status", "workspace"]
     list_select_related = ["workspace", "document", "decided_by"]
     search_fields = ["reason", "author_name", "proposed"]

@@ -42,13 +42,18 @@ class Button:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What to tell the person, and where to undo it ("" if it can't be undone)."""
+    """What to tell the person, and where to undo it ("" if it can't be undone).
+
+    ``warning``: what wasn't carried out. ``item``: the key of the item to show next, if not the next one.
+    """
 
     text: str
     undo: str = ""
+    warning: str = ""
+    item: str = ""
 
 
-ACCEPT = Button("accept", gettext_lazy("Accept"), "a", "primary")
+RELEASE = Button("accept", gettext_lazy("Accept"), "a")  # of what was flagged: not what the page suggests
 REJECT = Button("reject", gettext_lazy("Reject"), "r", "danger")
 VERIFY = Button("verify", gettext_lazy("Still true"), "a", "primary")
 WITHDRAW = Button("withdraw", gettext_lazy("Withdraw"), "r", "danger")
@@ -68,7 +73,7 @@ def buttons(table: str, row: Any) -> list[Button]:
     if isinstance(row, Run):
         by_status = {Run.Status.PARKED: [RETRY, DISMISS], Run.Status.HELD: [APPROVE, CANCEL]}
         return by_status.get(Run.Status(row.status), [RETRY])
-    of_table = {"row": [ACCEPT, REJECT], "document": [SEND], "job": [RETRY, DISMISS]}
+    of_table = {"row": [RELEASE, REJECT], "document": [SEND], "job": [RETRY, DISMISS]}
     return of_table.get(table, [DISMISS] if table in ("import", "note") else [])
 
 
@@ -84,7 +89,11 @@ def decide(request: HttpRequest, table: str, row: Any, action: str) -> Outcome:
 
 
 def _change(request: HttpRequest, change: Any, _action: str) -> Outcome:
-    return Outcome(decide_posted(request, change)[0], undo_url([change]))
+    posted = decide_posted(request, change)
+    decided = posted.decided
+    is_undoable = decided.accepted or decided.rejected
+    item = f"change-{decided.rest.pk}" if decided.stale and decided.rest else ""
+    return Outcome(posted.message, undo_url([change]) if is_undoable else "", posted.warning, item)
 
 
 def _held_row(request: HttpRequest, held: HeldRow, action: str) -> Outcome:

@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange
-from knowledge_app.services.documents.change_review import findings_of
 from memoryhub.inbox.sources import IS_CONFLICT, held_changes
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.runs.flagged_parts import parts_with_warnings
@@ -49,7 +48,7 @@ def find_safe_changes(workspace: Workspace) -> SafeChanges:
 
 
 def is_safe(change: HeldChange) -> bool:
-    return not findings_of(change) and not any(warnings for _, warnings in parts_with_warnings(change))
+    return not change.findings and not any(warnings for _, warnings in parts_with_warnings(change))
 
 
 def accept_safe_changes(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, HeldChange
-from knowledge_app.services.documents.change_review import findings_of
-from knowledge_app.services.documents.held_changes import Hunk
+from knowledge_app.services.documents.held_changes import Hunk, stale_hunks
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.text.change_guard import compare_facts, count_negations, numbers_in
 from memoryhub.lib.text.diff import DiffLine, reworded_lines
@@ -41,13 +40,16 @@ class PartLine:
 class ChangePart:
     """One part of a change. ``source``: the message that shares the most words with its new lines, if any does.
 
-    A run read its messages; those of other changes are only probable.
+    A run read its messages; those of other changes are only probable. ``is_stale``: the document has changed in its
+    lines since. ``chosen``: the decision in a form that couldn't be carried out.
     """
 
     number: int
     start: int
     lines: list[PartLine]
     source: Entry | None = None
+    is_stale: bool = False
+    chosen: str | None = None
 
     @property
     def is_risky(self) -> bool:
@@ -55,16 +57,22 @@ class ChangePart:
 
     @property
     def decision(self) -> str:
-        """The decision to begin with. A flagged part has none: a person has to make it."""
-        return WAIT if self.is_risky else ACCEPT
+        """The decision to begin with. A flagged or stale part has none: a person has to make it."""
+        if self.chosen is not None:
+            return self.chosen
+        return WAIT if self.is_risky or self.is_stale else ACCEPT
 
 
-def change_parts(change: HeldChange) -> list[ChangePart]:
-    """Return the parts of a change in order, with secrets masked. Reads its source messages."""
+def change_parts(change: HeldChange, form: Mapping[str, str]) -> list[ChangePart]:
+    """Return the parts of a change in order, with secrets masked. Reads its source messages.
+
+    ``form``: the decisions of a form that is shown again; empty otherwise.
+    """
     found = parts_with_warnings(change)
     ours = (change.ours.content if change.ours else "").split("\n")
     messages = _messages(change)
     about_facts = _fact_warnings(change)
+    stale = stale_hunks(change) if change.status == HeldChange.Status.PENDING else set()
     parts = []
     for index, (hunk, warnings) in enumerate(found):
         first = found[index - 1][0].end if index else 0
@@ -72,7 +80,8 @@ def change_parts(change: HeldChange) -> list[ChangePart]:
         before = _context(ours, max(first, hunk.start - AROUND), hunk.start)
         after = _context(ours, hunk.end, min(last, hunk.end + AROUND))
         lines = [*before, *_changed_lines(hunk, warnings, about_facts), *after]
-        parts.append(ChangePart(hunk.number, hunk.start + 1, lines, _source(hunk.new, messages)))
+        source, chosen = _source(hunk.new, messages), form.get(f"decision-{hunk.number}")
+        parts.append(ChangePart(hunk.number, hunk.start + 1, lines, source, hunk.number in stale, chosen))
     return parts
 
 
@@ -106,7 +115,7 @@ def _fact_warnings(change: HeldChange) -> tuple[Warnings, Warnings]:
     old, new = ours.split("\n"), change.proposed.split("\n")
     about_old: Warnings = defaultdict(list)
     about_new: Warnings = defaultdict(list)
-    if not findings_of(change):
+    if not change.findings:
         return about_old, about_new
     facts = compare_facts(ours, change.proposed)
     for fact in facts.removed:

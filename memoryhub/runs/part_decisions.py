@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
@@ -13,35 +15,53 @@ from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import hunks_of
 from memoryhub.permissions import by_person
 from memoryhub.runs.change_parts import ACCEPT, REJECT
-from memoryhub.runs.review import approve, decide_parts, reject
+from memoryhub.runs.review import Decided, approve, decide_parts, reject
 from sessions_app.models import AuditRecord
 
 MAX_REASON = 500
 
 
-def decide_posted(request: HttpRequest, change: HeldChange) -> tuple[str, int]:
+@dataclass(frozen=True)
+class Posted:
+    """What a form decided. ``message``: for the person. ``warning``: about accepted parts that weren't applied."""
+
+    decided: Decided
+    message: str
+    warning: str = ""
+
+
+def decide_posted(request: HttpRequest, change: HeldChange) -> Posted:
     """Decide a change by the form's ``decision-N`` of each part, its ``all``, or its ``text``.
 
-    Returns a message, and how many parts without a decision still wait. Raises Conflict, RunNotFitting, Invalid.
+    Raises Conflict, RunNotFitting, Invalid.
     """
     post = request.POST
     reason, by, user = post.get("reason", "")[:MAX_REASON], by_person(request), request.user
     if "text" in post:
         text = post["text"].replace("\r\n", "\n")
         approve(change, by=by, user=user, text=text, reason=reason)  # type: ignore[arg-type]
-        return _accepted(change), 0
+        return Posted(Decided(1, 0), _accepted(change))
     if post.get("all") == REJECT:
         reject(change, by=by, user=user, reason=reason)  # type: ignore[arg-type]
-        return gettext("Change rejected. The document is unchanged."), 0
+        return Posted(Decided(0, 1), gettext("Change rejected. The document is unchanged."))
     numbers = [hunk.number for hunk in hunks_of(change)]
     if not numbers or not any(name == "all" or name.startswith("decision") for name in post):
         approve(change, by=by, user=user, reason=reason)  # type: ignore[arg-type]
-        return _accepted(change), 0
+        return Posted(Decided(1, 0), _accepted(change))
     chosen = {number: post.get("all") or post.get(f"decision-{number}", "") for number in numbers}
     accepted = [number for number in numbers if chosen[number] == ACCEPT]
     rejected = [number for number in numbers if chosen[number] == REJECT]
-    waiting = decide_parts(change, accepted=accepted, rejected=rejected, by=by, user=user, reason=reason)  # type: ignore[arg-type]
-    return _message(change, len(accepted), len(numbers), waiting), waiting
+    decided = decide_parts(change, accepted=accepted, rejected=rejected, by=by, user=user, reason=reason)  # type: ignore[arg-type]
+    return Posted(decided, _message(change, decided, len(numbers)), _stale_text(change, decided.stale))
+
+
+def report_posted(request: HttpRequest, change: HeldChange, posted: Posted) -> None:
+    """Tell the person what was decided, with a link that undoes it, and what wasn't applied."""
+    if posted.message:
+        is_superseded = not posted.decided.accepted and not posted.decided.rejected
+        messages.success(request, posted.message, extra_tags="" if is_superseded else undo_url([change]))
+    if posted.warning:
+        messages.warning(request, posted.warning)
 
 
 def undo_url(changes: Sequence[HeldChange]) -> str:
@@ -62,18 +82,30 @@ def _accepted(change: HeldChange) -> str:
     return gettext("Change accepted into %(name)s.") % {"name": change.document.name}
 
 
-def _message(change: HeldChange, accepted: int, total: int, waiting: int) -> str:
+def _stale_text(change: HeldChange, count: int) -> str:
+    text = ngettext(
+        "%(count)s part wasn't applied: someone has changed the same lines of %(name)s since. It is shown again "
+        "next to the current text.",
+        "%(count)s parts weren't applied: someone has changed the same lines of %(name)s since. They are shown again "
+        "next to the current text.",
+        count,
+    )
+    return text % {"count": count, "name": change.document.name} if count else ""
+
+
+def _message(change: HeldChange, decided: Decided, total: int) -> str:
+    accepted, rejected, waiting = decided.accepted, decided.rejected, decided.waiting - decided.stale
     if accepted == total:
         return _accepted(change)
-    if not accepted and not waiting:
+    if not accepted and not decided.waiting:
         return gettext("Change rejected. The document is unchanged.")
+    text = ""
     if accepted:
         text = gettext("%(accepted)s of %(total)s changes accepted into %(name)s.")
         text = text % {"accepted": accepted, "total": total, "name": change.document.name}
-    else:
-        rejected = total - waiting
+    elif rejected:
         text = ngettext("%(count)s change rejected.", "%(count)s changes rejected.", rejected) % {"count": rejected}
     if not waiting:
         return text
     left = ngettext("%(count)s part still waits.", "%(count)s parts still wait.", waiting) % {"count": waiting}
-    return f"{text} {left}"
+    return f"{text} {left}".strip()

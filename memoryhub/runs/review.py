@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -13,10 +14,14 @@ from knowledge_app.services.documents.held_changes import (
     accept_text,
     close_change,
     hold_rest,
+    hunks_of,
     keep_ours,
+    stale_hunks,
+    supersede,
     text_with,
 )
 from knowledge_app.services.rows.proposed_edits import approve_edit
+from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.processes import this_process
 from memoryhub.runs.compress import approve_held
@@ -35,8 +40,9 @@ def approve(
     hunks: Collection[int] | None = None,
     text: str | None = None,
     reason: str = "",
+    waiting: int = 0,
 ) -> None:
-    """Accept a held change: all of it, some of its hunks, or an edited text.
+    """Accept a held change: all of it, some of its hunks, or an edited text. ``waiting``: how many hunks still wait.
 
     If a whole consolidation was held, its revision, history entry and pointer are committed together. Raises Conflict
     or RunNotFitting and changes nothing if it can't.
@@ -44,21 +50,29 @@ def approve(
     approved = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
     run = change.run if change.run and change.run.status == Run.Status.HELD else None
     proposal = approved_proposal(run, change, approved) if run else None
+    parts = _parts(change, len(hunks), waiting) if hunks is not None else {}
     with transaction.atomic():
-        close_change(change, approve=True, by=by, user=user, reason=reason)
+        close_change(change, approve=True, by=by, user=user, reason=reason, parts=parts)
         if run and proposal:
             approve_held_run(run, change, proposal, owner=this_process(), by=by)
         else:
             accept_text(change, approved, by=by)
 
 
+def _parts(change: HeldChange, accepted: int, waiting: int) -> dict[str, int]:
+    """Return the ``decided_parts`` of a change of which some parts were accepted and some still wait."""
+    rejected = len(hunks_of(change)) - accepted - waiting
+    return {"accepted": accepted, "rejected": rejected, "waiting": waiting}
+
+
 def approve_unflagged(change: HeldChange, *, by: By, user: User | None = None, reason: str = "") -> int:
-    """Accept a held change except the parts that the content check flags; return how many parts still wait.
+    """Accept a held change except the parts that the content check flags, or can't check; return how many still wait.
 
     These stay pending, as a change of their own if other parts are accepted. Raises Conflict, RunNotFitting.
     """
     parts = parts_with_warnings(change)
-    accepted = [hunk.number for hunk, warnings in parts if not warnings]
+    is_checked = not is_oversize(change.proposed)
+    accepted = [hunk.number for hunk, warnings in parts if is_checked and not warnings]
     if len(accepted) == len(parts):
         approve(change, by=by, user=user, reason=reason)
     elif change.status != HeldChange.Status.PENDING:
@@ -66,9 +80,24 @@ def approve_unflagged(change: HeldChange, *, by: By, user: User | None = None, r
     elif accepted:
         flags = dict.fromkeys(text for _, warnings in parts for texts in warnings.values() for text in texts)
         with transaction.atomic():
-            approve(change, by=by, user=user, hunks=accepted, reason=reason)
+            waiting = len(parts) - len(accepted)
+            approve(change, by=by, user=user, hunks=accepted, reason=reason, waiting=waiting)
             hold_rest(change, text_with(change, accepted), change.proposed, flags=list(flags), by=by)
     return len(parts) - len(accepted)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """How many parts were accepted, were rejected, and still wait in ``rest``.
+
+    ``stale``: how many wait although they were accepted, since the document has changed in their lines.
+    """
+
+    accepted: int
+    rejected: int
+    waiting: int = 0
+    stale: int = 0
+    rest: HeldChange | None = None
 
 
 def decide_parts(
@@ -79,38 +108,41 @@ def decide_parts(
     by: By,
     user: User | None = None,
     reason: str = "",
-) -> int:
-    """Accept and reject parts of a held change; return how many still wait, as a change of their own.
+) -> Decided:
+    """Accept and reject parts of a held change. The others wait as a change of their own, with the current text.
 
-    Raises Conflict, RunNotFitting, and Invalid if no part is decided.
+    Accepted parts wait too if the document has changed in their lines. Raises Conflict, RunNotFitting, and Invalid if
+    no part is decided.
     """
     parts = parts_with_warnings(change)
-    waiting = [hunk.number for hunk, _ in parts if hunk.number not in accepted and hunk.number not in rejected]
-    if len(waiting) == len(parts):
+    numbers = {hunk.number for hunk, _ in parts}
+    if not numbers & {*accepted, *rejected}:
         raise Invalid(gettext("Accept or reject at least one part."), code="nothing_chosen")
-    if not waiting and not accepted:
+    stale = stale_hunks(change) & set(accepted)
+    taken = set(accepted) - stale
+    waiting = numbers - taken - set(rejected)
+    if not waiting and not taken:
         reject(change, by=by, user=user, reason=reason)
-        return 0
+        return Decided(0, len(rejected))
     flags = [text for hunk, found in parts if hunk.number in waiting for texts in found.values() for text in texts]
+    rest = None
     with transaction.atomic():
-        if accepted:
-            hunks = None if len(accepted) == len(parts) else accepted
-            approve(change, by=by, user=user, hunks=hunks, reason=reason)
-        else:
-            _close_rejected(change, by=by, user=user, reason=reason)
-        if waiting:
-            rest = text_with(change, {*accepted, *waiting})
-            hold_rest(
-                change, text_with(change, accepted), rest, flags=list(dict.fromkeys(flags)) or change.flags, by=by
+        if taken:
+            hunks = None if taken == numbers else taken
+            approve(change, by=by, user=user, hunks=hunks, reason=reason, waiting=len(waiting))
+        elif rejected:
+            close_change(
+                change, approve=False, by=by, user=user, reason=reason, parts=_parts(change, 0, len(waiting))
             )
-    return len(waiting)
-
-
-def _close_rejected(change: HeldChange, *, by: By, user: User | None, reason: str) -> None:
-    """Reject a change of which other parts still wait. A held consolidation waits with them."""
-    close_change(change, approve=False, by=by, user=user, reason=reason)
-    if change.run is None:
-        keep_ours(change, by=by)
+        else:
+            supersede(change, by=by)
+        if not taken and change.run is None:  # a held consolidation waits with the other parts
+            keep_ours(change, by=by)
+        if waiting:
+            wanted = text_with(change, {*taken, *waiting})
+            flags = list(dict.fromkeys(flags)) or change.flags
+            rest = hold_rest(change, text_with(change, taken), wanted, flags=flags, by=by)
+    return Decided(len(taken), len(rejected), len(waiting), len(stale), rest)
 
 
 def approve_run(run: Run, *, by: By) -> int:

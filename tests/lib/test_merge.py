@@ -88,3 +88,11 @@ def test_an_overlay_resolves_conflicts_in_favour_of_theirs():
     text = overlay_texts(base, "- a by us\n- b\n- c\n- d\n- e by us\n", "- a by them\n- b\n- c\n- d\n")
 
     assert text == "- a by them\n- b\n- c\n- d\n- e by us\n"
+
+
+def test_an_overlay_keeps_our_other_lines_of_a_conflicting_change():
+    base = "- a\n- b\n- c\n"
+
+    assert overlay_texts(base, "- a by us\n- b by us\n- c\n", "- a\n- b by them\n- c\n") == (
+        "- a by us\n- b by them\n- c\n"
+    )

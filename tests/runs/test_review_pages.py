@@ -58,7 +58,11 @@ def test_parts_of_a_change_are_accepted(change, editor):
 
     assert "1 of 2 changes accepted into MEMORY.md" in answer.content.decode()
     assert head() == memory(*FACTS[2:])
-    assert "approved" in editor.get(url("review"), {"state": "decided"}, follow=True).content.decode().lower()
+    for page in (url("decided-changes"), url("held-change", change.pk)):
+        assert "1 of 2 parts accepted" in editor.get(page).content.decode()
+    editor.post(f"{url('undo-decisions')}?change={change.pk}")
+    change.refresh_from_db()
+    assert change.decision == "Pending"
 
 
 def test_accepting_no_part_asks_for_a_selection(change, editor):

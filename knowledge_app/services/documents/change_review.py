@@ -13,11 +13,6 @@ from memoryhub.lib.text.change_guard import CheckedChange, pin_reasons, review_r
 from sessions_app.models import Session
 from sessions_app.services.audit import By, record
 
-PROPOSED = "proposed by an agent"
-ALL_HELD = "all changes by the agent are held"
-REQUESTED = "review was requested"
-RULES = (PROPOSED, ALL_HELD, REQUESTED)  # flags that say why a change is held although nothing was found in it
-
 
 def judge(
     document: MemoryDocument,
@@ -85,8 +80,3 @@ def store_held(change: HeldChange, words: str, *, by: By, session: Session | Non
         after_hash=change.proposed_hash,
     )
     return change
-
-
-def findings_of(change: HeldChange) -> list[str]:
-    """Return the flags of a held change that say what was found in it."""
-    return [flag for flag in change.flags if flag not in RULES]

@@ -16,7 +16,8 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import REQUESTED, judge, store_held
+from knowledge_app.models.documents import REQUESTED
+from knowledge_app.services.documents.change_review import judge, store_held
 from knowledge_app.services.documents.checked_proposals import (
     CheckedProposal,
     Proposal,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,10 +13,10 @@ from django.utils.translation import gettext
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.change_review import store_held
 from knowledge_app.services.documents.outside_edits import SYNC
-from knowledge_app.services.documents.revisions import lock_document, revise_document
+from knowledge_app.services.documents.revisions import content_hash, lock_document, revise_document
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.diff import line_changes
-from memoryhub.lib.text.merge import merge_texts, overlay_texts
+from memoryhub.lib.text.merge import merge_texts, overlapping, overlay_texts
 from sessions_app.services.audit import Actor, By, record
 
 
@@ -60,11 +60,32 @@ def _ours(change: HeldChange) -> str:
     return change.ours.content if change.ours else ""
 
 
-def close_change(change: HeldChange, *, approve: bool, by: By, user: User | None, reason: str) -> None:
-    """Mark a pending change as decided, with its record. Call inside a transaction. Raises Conflict."""
+def stale_hunks(change: HeldChange) -> set[int]:
+    """Return the numbers of the hunks whose lines the document has changed since, so that they can't be applied."""
+    head = MemoryDocument.objects.select_related("head").get(pk=change.document_id).head
+    current, hunks = head.content if head else "", hunks_of(change)
+    stale = overlapping(_ours(change), current, [(hunk.start, hunk.end, hunk.new) for hunk in hunks])
+    return {hunk.number for hunk, is_stale in zip(hunks, stale, strict=True) if is_stale}
+
+
+def close_change(
+    change: HeldChange,
+    *,
+    approve: bool,
+    by: By,
+    user: User | None,
+    reason: str,
+    parts: Mapping[str, int] | None = None,
+) -> None:
+    """Mark a pending change as decided, with its record. Call inside a transaction. Raises Conflict.
+
+    ``parts``: the ``decided_parts`` if it is decided in parts.
+    """
     status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
     pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
-    if not pending.update(status=status, decided_by=user, decided_at=by.at, decision_reason=reason):
+    if not pending.update(
+        status=status, decided_by=user, decided_at=by.at, decision_reason=reason, decided_parts=dict(parts or {})
+    ):
         raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
     verb = "approved" if approve else "rejected"
     record(
@@ -107,13 +128,27 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
         document.save(update_fields=["synced_revision"])
 
 
-def hold_rest(change: HeldChange, accepted: str, wanted: str, *, flags: Sequence[str], by: By) -> None:
-    """Hold what ``wanted`` has beyond the accepted text of a partly decided change. Call inside a transaction."""
+def supersede(change: HeldChange, *, by: By) -> None:
+    """Close a pending change that another one replaces. Call inside a transaction. Raises Conflict."""
+    pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
+    if not pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at):
+        raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
+
+
+def hold_rest(change: HeldChange, accepted: str, wanted: str, *, flags: Sequence[str], by: By) -> HeldChange | None:
+    """Hold what ``wanted`` has beyond the accepted text of a partly decided change; None if the document has it.
+
+    Call inside a transaction.
+    """
     document = MemoryDocument.objects.select_related("head").get(pk=change.document_id)
     head = document.head.content if document.head else ""
     proposed = overlay_texts(accepted, head, wanted)
     if proposed == head:
-        return
+        return None
+    pending = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING)
+    same = pending.filter(proposed_hash=content_hash(proposed)).first()
+    if same:
+        return same
     rest = HeldChange(
         document=document,
         run=change.run,
@@ -121,12 +156,12 @@ def hold_rest(change: HeldChange, accepted: str, wanted: str, *, flags: Sequence
         ours=document.head,
         proposed=proposed,
         flags=list(flags),
-        reason="; ".join(flags) or change.reason,
+        reason=change.reason if change.has_own_reason else "; ".join(flags) or change.reason,
         author_kind=change.author_kind,
         author_name=change.author_name,
         file_restored_at=change.file_restored_at,
     )
-    store_held(rest, f"undecided parts of change {change.pk} are held", by=by)
+    return store_held(rest, f"undecided parts of change {change.pk} are held", by=by)
 
 
 @transaction.atomic

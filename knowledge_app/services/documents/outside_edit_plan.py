@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Literal
 
 from knowledge_app.models import MemoryRevision
-from knowledge_app.services.documents.change_review import ALL_HELD
+from knowledge_app.models.documents import ALL_HELD
 from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts, count_negations
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.models import Workspace

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.change_review import PROPOSED, judge, store_held
+from knowledge_app.models.documents import PROPOSED
+from knowledge_app.services.documents.change_review import judge, store_held
 from knowledge_app.services.documents.revisions import (
     StaleBase,
     content_hash,

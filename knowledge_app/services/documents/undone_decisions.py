@@ -84,6 +84,7 @@ def _reopen(change: HeldChange, by: By) -> None:
             change.file_restored_at = by.at
     verb = change.status
     change.status, change.decided_at, change.decided_by, change.decision_reason = "pending", None, None, ""
+    change.decided_parts = {}
     change.save()
     record(
         by,

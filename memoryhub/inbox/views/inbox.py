@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldRow
-from memoryhub.inbox.decisions import decide
+from memoryhub.inbox.decisions import Outcome, decide
 from memoryhub.inbox.details import detail_context, load_row
 from memoryhub.inbox.items import KINDS, InboxItem, load_items, needed_role
 from memoryhub.inbox.queue import QueueScope, count_by_kind, find_in_queue, queue_page
@@ -27,6 +27,7 @@ from memoryhub.permissions import EDITOR, get_workspace, has_role, is_hub_operat
 from sessions_app.models import Workspace
 
 PAGE_ITEMS = 25
+STILL_WAITS = ("row_changed", "nothing_chosen")  # errors after which the item itself is shown again
 
 
 def inbox(request: HttpRequest, slug: str) -> HttpResponse:
@@ -138,12 +139,24 @@ def decide_item(request: HttpRequest) -> HttpResponse:
         outcome = decide(request, table, row, request.POST.get("action", ""))
     except MemoryHubError as error:
         messages.error(request, error.message)
-        if error.code == "row_changed":
-            back = f"{reverse('inbox', args=[row.workspace.slug])}?{urlencode({'item': f'{table}-{pk}'})}"
+        if error.code in STILL_WAITS:
+            back = _address(row, f"{table}-{pk}")
     else:
-        messages.success(request, outcome.text, extra_tags=outcome.undo)
+        _report(request, outcome)
+        back = _address(row, outcome.item) if outcome.item else back
     is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return redirect(back if is_own else "hub-inbox")
+
+
+def _address(row: Any, key: str) -> str:
+    return f"{reverse('inbox', args=[row.workspace.slug])}?{urlencode({'item': key})}"
+
+
+def _report(request: HttpRequest, outcome: Outcome) -> None:
+    if outcome.text:
+        messages.success(request, outcome.text, extra_tags=outcome.undo)
+    if outcome.warning:
+        messages.warning(request, outcome.warning)
 
 
 def _load_for_decision(request: HttpRequest, table: str, pk: int) -> Any:

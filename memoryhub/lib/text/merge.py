@@ -51,12 +51,31 @@ def overlay_texts(base: str, ours: str, theirs: str) -> str:
         return merged.text
     lines = base.split("\n")
     right = _changes(lines, theirs.split("\n"))
-    left = [
-        change
-        for change in _changes(lines, ours.split("\n"))
-        if not any(_conflict(change, other, keep_both=True) for other in right)
-    ]
+    left: list[Change] = []
+    for change in _changes(lines, ours.split("\n")):
+        over = [other for other in right if _conflict(change, other, keep_both=True)]
+        pieces = _by_line(change) if over else [change]
+        left += [one for one in pieces if not any(_conflict(one, other, keep_both=True) for other in over)]
     return _applied(lines, left, [_without_repeats(change, left) for change in right])
+
+
+def overlapping(base: str, ours: str, changes: Sequence[Change]) -> list[bool]:
+    """Tell for each change of ``base`` whether ``ours`` changes the same lines, so that it can't be merged.
+
+    Additions in the same place can.
+    """
+    if not base.strip():
+        return [False] * len(changes)
+    left = _changes(base.split("\n"), ours.split("\n"))
+    return [any(_conflict(one, change, keep_both=True) for one in left) for change in changes]
+
+
+def _by_line(change: Change) -> list[Change]:
+    """Return a change of several lines as one of each line, if none is added or removed."""
+    start, end, new = change
+    if end - start != len(new):
+        return [change]
+    return [(start + at, start + at + 1, [line]) for at, line in enumerate(new)]
 
 
 def _applied(lines: Sequence[str], left: Sequence[Change], right: Sequence[Change]) -> str:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
+from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import record_reveal
 from knowledge_app.services.documents.undone_decisions import DECIDED, undo_decision
 from knowledge_app.services.rows.held_row_decisions import undo_approval
@@ -21,7 +22,7 @@ from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from memoryhub.runs.change_context import change_context
-from memoryhub.runs.part_decisions import MAX_REASON, decide_posted, undo_url
+from memoryhub.runs.part_decisions import MAX_REASON, decide_posted, report_posted, undo_url
 from memoryhub.runs.review import reject
 from memoryhub.runs.views.review_bulk import MAX_AT_ONCE
 from sessions_app.models import AuditRecord
@@ -44,11 +45,16 @@ def decided_changes(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    change = _find(request, slug, pk)
+    return _change_page(request, _find(request, slug, pk))
+
+
+def _change_page(request: HttpRequest, change: HeldChange, *, status: int = 200) -> HttpResponse:
+    """Return the page of a change, with the choices and the text of a form that couldn't be carried out."""
+    is_of_file = change.author_kind == SYNC.kind
     texts = [
-        (gettext("Base"), change.base.content if change.base else ""),
-        (gettext("Current"), change.ours.content if change.ours else ""),
-        (gettext("Proposed"), change.proposed),
+        (gettext("Last synced") if is_of_file else gettext("Base"), change.base.content if change.base else ""),
+        (gettext("The hub's text") if is_of_file else gettext("Current"), change.ours.content if change.ours else ""),
+        (gettext("The agent's text") if is_of_file else gettext("Proposed"), change.proposed),
     ]
     context = change_context(request, change)
     may_undo = change.status in DECIDED and has_role(request.user, change.workspace, EDITOR)
@@ -56,10 +62,12 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "workspace": change.workspace,
         "undo_url": undo_url([change]) if may_undo else "",
         "texts": [(label, masked(shown_part(text))) for label, text in texts],
+        "edited": request.POST.get("text"),
+        "comment": request.POST.get("reason", ""),
     }
     if context["may_decide"] and change.ours and has_secrets(change.proposed):  # its text can be edited on the page
         record_reveal(by_person(request), change.document, change.ours)
-    return render_page(request, "runs/held_change.html", context)
+    return render_page(request, "runs/held_change.html", context, status=status)
 
 
 @require_POST
@@ -108,12 +116,18 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     """Accept or reject the parts of a change, accept an edited text, or, without either, the whole change."""
     change = _find(request, slug, pk, role=EDITOR)
     try:
-        message, waiting = decide_posted(request, change)
+        posted = decide_posted(request, change)
     except MemoryHubError as error:
         messages.error(request, error.message)
-        return redirect("held-change", slug, pk)
-    messages.success(request, message, extra_tags=undo_url([change]))
-    return redirect("inbox", slug) if waiting else redirect("documents:document", slug, change.document_id)
+        change = _find(request, slug, pk)
+        if change.status != HeldChange.Status.PENDING:
+            return redirect("held-change", slug, pk)
+        return _change_page(request, change, status=422)
+    report_posted(request, change, posted)
+    rest = posted.decided.rest
+    if posted.decided.stale and rest:
+        return redirect("held-change", slug, rest.pk)
+    return redirect("inbox", slug) if rest else redirect("documents:document", slug, change.document_id)
 
 
 @require_POST
