@@ -58,11 +58,13 @@ REASONS: dict[str, Promise] = {
 
 @dataclass(frozen=True)
 class InboxItem:
-    """One item. ``url``: the page of its row. ``refusal``: why the person may not decide it, "" if they may."""
+    """One item. ``quote``: what an agent says about it. ``url``: the page of its row. ``refusal``: why the person may
+    not decide it, "" if they may."""
 
     row: QueueRow
     title: str
     note: str
+    quote: str
     url: str
     workspace: Workspace | None
     refusal: str
@@ -85,6 +87,7 @@ class _Text:
     title: str
     note: str = ""
     url: str = ""
+    quote: str = ""
 
 
 def load_items(
@@ -108,7 +111,7 @@ def load_items(
         if text:
             workspace = workspaces.get(row.workspace or 0)
             refusal = "" if is_hub_operator(user) else _refusal(row, workspace, roles.get(row.workspace or 0, ""))
-            items.append(InboxItem(row, text.title, text.note, text.url, workspace, refusal))
+            items.append(InboxItem(row, text.title, text.note, text.quote, text.url, workspace, refusal))
     return items
 
 
@@ -127,15 +130,24 @@ def _short(text: str) -> str:
     return Truncator(" ".join(text.split())).chars(TITLE_CHARS)
 
 
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _changes(pks: Collection[int]) -> dict[int, _Text]:
     rows = HeldChange.objects.filter(pk__in=pks).select_related("document").defer("proposed", "raw")
-    return {row.pk: _Text(f"{row.document.name}: {_short(masked(row.reason))}", row.author_name) for row in rows}
+    return {
+        row.pk: _Text(_short(row.title), row.author, quote=_short(masked(row.reason)) if row.has_own_reason else "")
+        for row in rows
+    }
 
 
 def _held_rows(pks: Collection[int]) -> dict[int, _Text]:
     links = ("knowledge", "observation", "key_value", "history_entry")
     return {
-        held.pk: _Text(_short(row_text(held)[:READ_CHARS]), ", ".join(held.reasons))
+        held.pk: _Text(
+            _sentence(", ".join(held.reasons)), held.author_name, quote=_short(row_text(held)[:READ_CHARS])
+        )
         for held in HeldRow.objects.filter(pk__in=pks).select_related(*links)
     }
 
@@ -150,10 +162,12 @@ def row_text(held: HeldRow) -> str:
 
 def _findings(pks: Collection[int]) -> dict[int, _Text]:
     concerns = list(Concern.objects.filter(pk__in=pks).select_related("workspace"))
-    return {
-        concern.pk: _Text(_short(text), f"{concern.what[:1].upper()}{concern.what[1:]}")
-        for concern, text in _with_text(concerns)
-    }
+    found = {}
+    for concern, text in _with_text(concerns):
+        what = _sentence(concern.what)
+        is_said = concern.kind == Concern.Kind.ORDER  # whoever wrote it may want to mislead the reader, too
+        found[concern.pk] = _Text(what, quote=_short(text)) if is_said else _Text(_short(text), what)
+    return found
 
 
 def _with_text(concerns: Sequence[Concern]) -> list[tuple[Concern, str]]:
