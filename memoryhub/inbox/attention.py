@@ -9,7 +9,7 @@ from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, Min, QuerySet
+from django.db.models import Case, CharField, Count, Min, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -43,7 +43,7 @@ FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "unwritten")
 
 
 def attention_items(scope: RoleScope, *, now: datetime) -> list[AttentionItem]:
-    """Return what needs attention in this scope, the most urgent kind first, then the oldest. 16 queries at most."""
+    """Return what needs attention in this scope, the most urgent kind first, then the oldest. 15 queries at most."""
     found: list[AttentionItem] = []
     for find in CURATED:
         found += find(scope.curated, now)
@@ -61,16 +61,16 @@ def _inbox_url(slug: str, kind: str) -> str:
 
 def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
     """Find held changes. Conflicts with the agent's files are separate items, since they block writing."""
-    pending = held_changes(workspaces)
+    kind_of_change = Case(When(IS_CONFLICT, then=Value("conflict")), default=Value("held"), output_field=CharField())
+    pending = held_changes(workspaces).annotate(of_kind=kind_of_change)
+    figures = {"first": Min("pk"), "since": Min("created_at"), "document": Min("document__name")}
     found = []
-    for kind, rows in (("conflict", pending.filter(IS_CONFLICT)), ("held", pending.exclude(IS_CONFLICT))):
-        figures = {"first": Min("pk"), "since": Min("created_at"), "document": Min("document__name")}
-        for row in grouped(rows, **figures):
-            count, slug = row["n"], row["workspace__slug"]
-            one = reverse("held-change", args=[slug, row["first"]])
-            url = one if count == 1 else _inbox_url(slug, "conflict" if kind == "conflict" else "change")
-            text = _held_text(kind, count, row["document"])
-            found.append(attention_item(kind, row, text, url, count=count, since=row["since"]))
+    for row in grouped(pending, "of_kind", **figures):
+        count, slug, kind = row["n"], row["workspace__slug"], row["of_kind"]
+        one = reverse("held-change", args=[slug, row["first"]])
+        url = one if count == 1 else _inbox_url(slug, "conflict" if kind == "conflict" else "change")
+        text = _held_text(kind, count, row["document"])
+        found.append(attention_item(kind, row, text, url, count=count, since=row["since"]))
     return found
 
 
@@ -182,8 +182,7 @@ def folder_items(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
         "slug",
         "name",
         "unavailable_since",
-        "checked_at",
-        "requested_at",
+        "since",
         "source_error",
         *(f"sync_state__{name}" for name in FOLDER_FACTS),
     )
@@ -194,9 +193,9 @@ def folder_items(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
 def folder_item(row: dict[str, Any]) -> AttentionItem:
     """Return the most severe problem of a folder."""
     unwritten: dict[str, str] = row["sync_state__unwritten"] or {}
-    since, count = row["checked_at"], 1
+    count = 1
     if row["unavailable_since"]:
-        text, since = _("The agent's folder can't be opened."), row["unavailable_since"]
+        text = _("The agent's folder can't be opened.")
     elif row["sync_state__failed_at"]:
         text = _("The last sync failed: %(error)s") % {"error": row["sync_state__error"]}
     elif row["source_error"]:
@@ -210,8 +209,9 @@ def folder_item(row: dict[str, Any]) -> AttentionItem:
         ) % {"count": count, "reason": next(iter(unwritten.values()))}
     else:
         text = _("The agent's folder hasn't been checked recently. Is the worker running?")
-        since = row["requested_at"] or since
-    return AttentionItem("folder", row["slug"], row["name"], text, reverse("sync", args=[row["slug"]]), count, since)
+    return AttentionItem(
+        "folder", row["slug"], row["name"], text, reverse("sync", args=[row["slug"]]), count, row["since"]
+    )
 
 
 def _findings(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
@@ -259,7 +259,7 @@ def _smaller(rows: list[dict[str, Any]]) -> AttentionItem:
 def budget_items(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Find sessions over their workspace's limits that won't be compressed."""
     limits = {"tokens": Min("workspace__max_tokens"), "entries": Min("workspace__max_entries")}
-    figures = limits | {"first": Min("pk"), "since": Max("updated_at")}
+    figures = limits | {"first": Min("pk"), "since": Min("updated_at")}
     found = []
     for row in grouped(over_budget(workspaces, now), "workspace__auto_compress", **figures):
         count, slug = row["n"], row["workspace__slug"]
@@ -274,13 +274,17 @@ def budget_items(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
 def _budget_text(count: int, *, is_automatic: bool) -> str:
     if is_automatic:
         return ngettext(
-            "%(count)d session over budget (%(tokens)s tokens or %(entries)s messages) couldn't be compressed.",
-            "%(count)d sessions over budget (%(tokens)s tokens or %(entries)s messages) couldn't be compressed.",
+            "%(count)d session is over this workspace's budget for a context (%(tokens)s tokens or %(entries)s "
+            "messages) and couldn't be compressed. Compress it.",
+            "%(count)d sessions are over this workspace's budget for a context (%(tokens)s tokens or %(entries)s "
+            "messages) and couldn't be compressed. Compress them.",
             count,
         )
     return ngettext(
-        "%(count)d session is over budget (%(tokens)s tokens or %(entries)s messages) and auto-compress is off.",
-        "%(count)d sessions are over budget (%(tokens)s tokens or %(entries)s messages) and auto-compress is off.",
+        "%(count)d session is over this workspace's budget for a context (%(tokens)s tokens or %(entries)s messages) "
+        "and auto-compress is off. Compress it, or turn auto-compress on.",
+        "%(count)d sessions are over this workspace's budget for a context (%(tokens)s tokens or %(entries)s "
+        "messages) and auto-compress is off. Compress them, or turn auto-compress on.",
         count,
     )
 

@@ -30,7 +30,10 @@ GROUP_TEXTS = {
 
 
 def attention_context(items: Sequence[AttentionItem], params: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of ``includes/attention.html``: the first rows, or all items or those of a kind."""
+    """Return the context of ``includes/attention.html``: the first rows, or all items or those of a kind.
+
+    ``attention_count``: of items, each of which may stand for several of the inbox.
+    """
     needs = params.get("needs", "")
     of_kind = [item for item in items if item.kind == needs]
     if needs == ALL or of_kind:

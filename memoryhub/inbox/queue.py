@@ -214,7 +214,7 @@ def _folders(workspaces: QuerySet[Workspace], now: datetime) -> Items:
         .annotate(
             item_severity=Value(PROBLEM),
             item_kind=Value("folder"),
-            item_since=Coalesce("unavailable_since", "checked_at"),
+            item_since=F("since"),
             item_table=Value("folder"),
             item_pk=F("pk"),
             item_workspace=F("pk"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Cast, Coalesce, Concat
 
 from knowledge_app.models import Concern, HeldChange, HeldRow, MemoryDocument
@@ -76,7 +76,10 @@ def late_runs(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Run]:
 
 
 def folders(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Workspace]:
-    """Return workspaces whose folder can't be opened, synced or written, or hasn't been checked recently."""
+    """Return workspaces whose folder can't be opened, synced or written, or hasn't been checked recently.
+
+    ``since``: how long at most.
+    """
     requests = Job.objects.filter(workspace=OuterRef("pk"), kind=Job.Kind.SYNC, status__in=LIVE).order_by("id")
     failing = SourceFolder.objects.filter(workspace=OuterRef("pk"), removed_at=None).exclude(error_code="")
     rows = workspaces.annotate(
@@ -88,6 +91,13 @@ def folders(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Workspac
     is_unwritten = Q(sync_state__isnull=False) & ~Q(sync_state__unwritten={})
     limit = now - LAGS_AFTER
     lags = Q(is_followed=True, checked_at__lt=limit) | Q(requested_at__lt=limit)
+    is_broken = has_failed | is_unwritten | Q(source_error__isnull=False)
+    since = Case(
+        When(unavailable_since__isnull=False, then=F("unavailable_since")),
+        When(is_broken, then=F("checked_at")),
+        default=Coalesce("requested_at", "checked_at"),
+    )
+    rows = rows.annotate(since=since)
     return rows.filter(~Q(path="") & (has_failed | is_unwritten | lags) | Q(source_error__isnull=False))
 
 

@@ -112,10 +112,14 @@ def _context(insights: Insights) -> TimeChart:
     ends = [day for day in (min(sizes, default=None), max(sizes, default=None)) if day]
     shown = [
         Series("active", gettext("Largest context") if insights.session is None else gettext("Context"), sizes),
-        Series("limit", gettext("Budget"), dict.fromkeys(ends, float(budget))),
+        Series("limit", gettext("Budget (limit for compression)"), dict.fromkeys(ends, float(budget))),
     ]
     return time_chart(
-        gettext("Context against its budget"), shown, how=LAST, between=insights.between, events=insights.events
+        gettext("Largest context and its budget"),
+        shown,
+        how=LAST,
+        between=insights.between,
+        events=insights.events,
     )
 
 

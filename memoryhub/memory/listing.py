@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,18 +28,23 @@ from memoryhub.search.kinds import Kind
 PAGE_ROWS = 50
 ASCENDING = ("oldest", "verified")
 IMPORTED, CONSOLIDATION, EXTRACTION = _("Imported"), _("Consolidation"), _("Extraction")
+RUN = re.compile(r"run (\d{1,18})")  # the name by which a run signs
 Key = tuple[datetime, int, int]  # sort value, number of the kind, primary key
 
 
 @dataclass(frozen=True)
 class Item:
-    """One row of the list. ``author``: who or what added or corrected it. ``source``: a fact's best source."""
+    """One row of the list. ``author``: who or what added or corrected it. ``source``: a fact's best source.
+
+    ``run``: the primary key of the run that is the author.
+    """
 
     kind: Kind
     row: Any
     at: datetime
     author: str | Promise = ""
     source: FactSource | None = None
+    run: int | None = None
 
     @property
     def key(self) -> str:
@@ -159,7 +165,11 @@ def _items(keys: Sequence[Key]) -> list[Item]:
         if row := rows.get((kind, pk)):
             author = _author(kind, row) or authors[kind].get(pk, "")
             source = sources.get(pk) if kind == "memory" else None
-            found.append(Item(SEARCHED[kind], row, _time(kind, row), author, source))
+            run = _run(kind, row) or (int(signed[1]) if (signed := RUN.fullmatch(str(author))) else None)
+            if run:
+                label = EXTRACTION if kind in ("knowledge", "observation") else CONSOLIDATION
+                author = f"{label} {run}"
+            found.append(Item(SEARCHED[kind], row, _time(kind, row), author, source, run))
     return found
 
 
@@ -183,6 +193,13 @@ def _author(kind: str, row: Any) -> str | Promise:
     if kind in ("observation", "history") and row.run_id:
         return EXTRACTION if kind == "observation" else CONSOLIDATION
     return IMPORTED if kind == "history" and row.source else ""
+
+
+def _run(kind: str, row: Any) -> int | None:
+    """Return the run that added a row, or gave a fact its words."""
+    revision = row.corrected or row.born if kind == "memory" else row
+    run: int | None = getattr(revision, "run_id", None)
+    return run
 
 
 def _authors(kind: str, pks: Sequence[int]) -> dict[int, str | Promise]:

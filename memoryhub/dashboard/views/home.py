@@ -15,6 +15,7 @@ from memoryhub.dashboard.health import health_of, shown_columns
 from memoryhub.dashboard.navigation import count_parts
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
+from memoryhub.inbox.queue import count_waiting
 from memoryhub.inbox.scope import role_scope
 from memoryhub.integrity.file_check import is_disk_full, known_damage
 from memoryhub.jobs.queue import LIVE, request_job
@@ -34,8 +35,8 @@ PAGE_WORKSPACES = 15
 
 def home(request: HttpRequest) -> HttpResponse:
     """What needs attention in all workspaces that the person may see, and their figures."""
-    now = timezone.now()
-    page = keyset_page(visible_workspaces(request), order=("name", "id"), params=request.GET, size=PAGE_WORKSPACES)
+    now, visible = timezone.now(), visible_workspaces(request)
+    page = keyset_page(visible, order=("name", "id"), params=request.GET, size=PAGE_WORKSPACES)
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
     parts, figures = count_parts(shown), health_of(page.rows, now=now)
     may_import = is_hub_operator(request.user)
@@ -46,6 +47,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "columns": shown_columns(figures.values()),
         "may_import": may_import,
         "is_first_run": is_first_run,
+        "waiting": count_waiting(visible, of_hub=may_import),
         "demo_job": _demo_job if may_import else None,  # called only where it is shown
     }
     if is_first_run:

@@ -60,6 +60,12 @@ def render_markdown(text: str) -> SafeString:
     return _rendered(text, get_language())
 
 
+def plain_text(text: str) -> str:
+    """Return Markdown as one line of plain text, without its inline marks."""
+    [inline] = _markdown.parseInline(" ".join(text.split()))
+    return "".join(token.content for token in inline.children or ())
+
+
 def _as_code(front_matter: re.Match[str]) -> str:
     fence = "~" * 40
     return f"{fence}\n{front_matter[1]}\n{fence}\n"

@@ -11,6 +11,7 @@ from django.urls import reverse
 from knowledge_app.models import KnowledgeEntry, Observation
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import Passage, passage
+from memoryhub.lib.text.markdown import plain_text
 from memoryhub.memory.listing import Item
 from memoryhub.search.views.rows import history_url, searched_text, visible
 
@@ -37,6 +38,11 @@ class ShownItem:
     @property
     def pieces(self) -> list[tuple[str, bool]]:
         return visible(self.passage.pieces)
+
+    @property
+    def text(self) -> str:
+        """The shown part without Markdown marks."""
+        return plain_text("".join(text for text, _is_hit in self.pieces))
 
 
 def shown_item(item: Item, slug: str, terms: Sequence[WeightedTerm], today: date) -> ShownItem:
