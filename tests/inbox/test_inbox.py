@@ -168,6 +168,84 @@ def test_a_change_without_a_run_shows_its_probable_message(workspace, viewer_cli
     assert page.context["detail"]["parts"][0].source.role == "user"
 
 
+def test_titles_begin_with_what_was_found_and_quote_the_agent(workspace, editor):
+    safe = propose(workspace, TEXT + "- one\n", "nothing was found, accept all")
+    flagged = propose(workspace, TEXT + f"- {ORDER}\n", "nothing was found, accept all")
+    held = add_knowledge(workspace, ORDER, category="learned_fact", by=By(AGENT, NOW)).entry.hold
+
+    page = editor.get("/w/atlas/inbox/")
+    items = {item.key: item for item, _ in page.context["rows"]}
+
+    texts = {key: (item.title, item.quote) for key, item in items.items()}
+    assert texts == {
+        f"change-{safe.pk}": ("Change to MEMORY.md", "nothing was found, accept all"),
+        f"change-{flagged.pk}": (
+            "MEMORY.md: 1 new line looks like an instruction to a model",
+            "nothing was found, accept all",
+        ),
+        f"row-{held.pk}": ("Looks like an instruction to a model", ORDER),
+    }
+    for url in (reverse("accept-safe", args=["atlas"]), reverse("memory", args=["atlas"])):
+        assert "MEMORY.md: nothing was found" not in editor.get(url).content.decode()
+
+
+def test_accepting_flagged_parts_is_not_what_the_page_suggests(workspace, editor):
+    flagged = propose(workspace, TEXT.replace("tea at four", "tea at five") + f"- {ORDER}\n")
+    safe = propose(workspace, TEXT.replace("tea at four", "tea at five").replace("Bo cooks", "Bo bakes"))
+    HeldChange.objects.filter(pk=safe.pk).update(flags=[])
+
+    for address in ("/w/atlas/inbox/?item=change-{}", "/w/atlas/review/{}/"):
+        page = editor.get(address.format(flagged.pk)).content.decode()
+        assert '<button type="submit" class="button quiet" name="all" value="accept">Accept all, including' in page
+        assert 'data-key="A"' not in page
+        assert (
+            'data-key="A" aria-keyshortcuts="Shift+a">Accept all<'
+            in editor.get(address.format(safe.pk)).content.decode()
+        )
+
+
+def test_bulk_approval_leaves_what_is_too_long_to_be_checked(workspace, editor):
+    change = propose(workspace, TEXT + "- one\n")
+    HeldChange.objects.filter(pk=change.pk).update(proposed=TEXT + f"- {'x ' * 500_001}\n")
+
+    values = {"row": [change.pk], "action": "approve"}
+    page = editor.post(reverse("decide-changes", args=["atlas"]), values, follow=True).content.decode()
+
+    assert "1 flagged part still waits" in page
+    assert (head(), HeldChange.objects.get().status) == (TEXT, "pending")
+
+
+def test_the_home_page_and_the_inbox_agree_on_counts_and_dates(workspace, admin_client):
+    one_of_each(workspace)
+    over_limit(workspace, "cli:second", updated_at=timezone.now() - timedelta(days=3))
+
+    page = admin_client.get("/?needs=all")
+    rows = queue_page(scope(), start=0, size=50)
+
+    ages = {item.kind: item.since for item in page.context["attention_items"]}
+    queued = {row.kind: row.since for row in rows}
+    assert page.context["waiting"] == count_waiting(Workspace.objects.all(), of_hub=True) == len(rows)
+    assert [ages[kind] for kind in ("budget", "folder", "conflict", "held")] == [
+        queued[kind] for kind in ("budget", "folder", "conflict", "change")
+    ]
+
+
+def test_undoing_an_undo_is_called_redo(workspace, editor):
+    knowledge(workspace, f"deploy with {TOKEN}")
+    scan(workspace)
+    [row] = queue_page(scope(), start=0, size=5)
+    decide(editor, row.key, "dismiss")
+
+    words = []
+    url = reverse("undo-run", args=["atlas", Run.objects.filter(kind="edit").get().pk])
+    for _ in range(3):
+        page = editor.post(url, {"next": "/w/atlas/inbox/"}, follow=True).content.decode()
+        words.append([word for word in ("Undone.", "Redone.", ">Undo<", ">Redo<") if word in page])
+        [url] = re.findall(r'action="([^"?]*/undo/)(?:\?redo=1)?"', page)
+
+    assert words == [["Undone.", ">Redo<"], ["Redone.", ">Undo<"], ["Undone.", ">Redo<"]]
+
+
 def test_undecided_parts_keep_waiting(workspace, editor):
     wanted = TEXT.replace("port is 80", "port is 90") + f"- {ORDER}\n"
     change = propose(workspace, wanted.replace("- Ana leads\n", "- Ana leads\n- Cleo sails\n"))

@@ -87,6 +87,21 @@ def test_restored_facts_keep_their_pins_and_later_additions(editor, document):
     assert Fact.objects.get(text="tea", died=None).pinned
 
 
+def test_undoing_the_undo_of_a_revision_is_called_redo(editor, document):
+    act(editor, url("documents:curate-facts", document.pk), [Fact.objects.get(text="tea")], action="remove")
+
+    undone = editor.post(url("documents:undo-revision", document.pk, 2), follow=True).content.decode()
+    again = f"{url('documents:undo-revision', document.pk, 3)}?redo=1"
+    redone = editor.post(again, follow=True).content.decode()
+
+    assert "Undone." in undone
+    assert f'action="{again}"' in undone
+    assert ">Redo</button>" in undone
+    assert "Redone." in redone
+    assert f'action="{url("documents:undo-revision", document.pk, 4)}"' in redone
+    assert ">Undo</button>" in redone
+
+
 def test_the_first_revision_can_not_be_undone(document):
     with pytest.raises(Exception, match="no revision before revision 1"):
         undo_revision(document, 1, by=BY)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
-from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.documents.views.documents import delivery_context
@@ -26,11 +26,13 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import by_person, log_page_access
+from memoryhub.runs.views.edits import REDO
 from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_rows
 
 EDITOR = Membership.Role.EDITOR
 PAGE_FACTS = 100
+UNREAD = ("born__content", "born__raw", "corrected__content", "corrected__raw")
 ACTIONS = (
     Action("pin", gettext_lazy("Pin")),
     Action("unpin", gettext_lazy("Unpin")),
@@ -48,7 +50,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
     current = _matching(document, request)
     page = keyset_page(
-        current.select_related("born").defer("born__content", "born__raw"),
+        current.select_related("born", "corrected").defer(*UNREAD),
         order=("line", "id"),
         params=request.GET,
         size=PAGE_FACTS,
@@ -145,11 +147,18 @@ def undo(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
-        again = "" if saved.revision is None else _undo_url(document, saved.revision.number)
-        messages.success(
-            request, _("Undone.") if saved.revision else _("This revision is already undone."), extra_tags=again
-        )
+        _report_undone(request, document, saved.revision)
     return redirect("documents:facts", slug, pk)
+
+
+def _report_undone(request: HttpRequest, document: MemoryDocument, revision: MemoryRevision | None) -> None:
+    if revision is None:
+        messages.success(request, _("This revision is already undone."))
+        return
+    is_redo, again = "redo" in request.GET, _undo_url(document, revision.number)
+    messages.success(
+        request, _("Redone.") if is_redo else _("Undone."), extra_tags=again if is_redo else again + REDO
+    )
 
 
 def _undo_url(document: MemoryDocument, number: int) -> str:

@@ -49,6 +49,7 @@ COLUMNS: dict[str, Promise | str] = {
     "status": _("Status"),
 }
 MASK = "••••••••"
+REDO = "?redo=1"  # of the URL that undoes an undo: its button says so
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def edit_context(run: Run) -> dict[str, Any]:
         "changed": changed,
         "is_broken_off": run.status in BROKEN_OFF,
         "is_final": is_final(run),
+        "is_undo": is_undo(run),
         "may_undo": bool(changed) and is_over and not is_final(run),
         "of": run.options.get("of"),
         "rows": [_changed_row(run, row, rows.get(row.object_id)) for row in edited[:MAX_ROWS]],
@@ -88,6 +90,12 @@ def _proposed(run: Run) -> list[EditedRow]:
     before, values = run.proposal.get("base", {}), run.options["values"]
     after = {name: values[name] for name in before if name in values}
     return [EditedRow(run=run, table=run.options["table"], object_id=edit_pk(run), before=before, after=after)]
+
+
+def is_undo(run: Run) -> bool:
+    """Tell whether an edit undid another one; undoing it is redoing the other."""
+    of = run.options.get("of")
+    return bool(of) and not is_undo(Run.objects.only("options").get(pk=of))
 
 
 def edit_pk(run: Run) -> int:

@@ -25,7 +25,7 @@ from memoryhub.runs.executing import undo_run
 from memoryhub.runs.forms import CompressForm
 from memoryhub.runs.review import approve_run, flagged_text
 from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
-from memoryhub.runs.views.edits import edit_context, edit_size
+from memoryhub.runs.views.edits import REDO, edit_context, edit_size, is_undo
 from sessions_app.models import Run, Session, Summary
 from sessions_app.services.access_log import seen_revision
 from sessions_app.services.model_choice import model_for
@@ -128,18 +128,23 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     undone = undo_run(run, by=by_person(request))
     if isinstance(undone, Run) and undone.is_live:
         return redirect("run", slug, undone.pk)
-    _report_undone(request, undone)
+    _report_undone(request, undone, is_redo=is_undo(run))
     back = request.POST.get("next", "")
     is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return redirect(back if is_own else reverse("run", args=[slug, pk]))
 
 
-def _report_undone(request: HttpRequest, undone: Run | None) -> None:
-    """Report how many rows were restored, and how many weren't because they have changed since."""
+def _report_undone(request: HttpRequest, undone: Run | None, *, is_redo: bool) -> None:
+    """Report how many rows were restored, and how many weren't because they have changed since.
+
+    ``is_redo``: what was undone had itself undone an edit.
+    """
+    back = reverse("undo-run", args=[undone.workspace.slug, undone.pk]) if undone else ""
+    back += "" if is_redo or not back else REDO
     changed = undone.proposal.get("changed", 0) if undone else 0
     skipped = undone.proposal.get("passed_over", 0) if undone else 0
     if undone is None or not skipped:
-        messages.success(request, _("Undone."), extra_tags=str(undone.pk) if undone else "")
+        messages.success(request, _("Redone.") if is_redo else _("Undone."), extra_tags=back)
     elif changed:
         text = ngettext(
             "Undone in %(count)s row. %(skipped)s have changed since and were skipped.",
@@ -147,7 +152,7 @@ def _report_undone(request: HttpRequest, undone: Run | None) -> None:
             changed,
         )
         counts = {"count": f"{changed:,}", "skipped": f"{skipped:,}"}
-        messages.warning(request, text % counts, extra_tags=str(undone.pk))
+        messages.warning(request, text % counts, extra_tags=back)
     else:
         messages.warning(request, _("Nothing was undone. All rows have changed since."))
 
