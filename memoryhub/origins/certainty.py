@@ -21,7 +21,7 @@ def best_sources(facts: Collection[int]) -> dict[int, FactSource]:
     rows = FactSource.objects.filter(fact__in=facts, history_entry__hold=None)
     rows = rows.select_related("entry__session", "run", "history_entry").defer(*DEFERRED)
     found: dict[int, FactSource] = {}
-    for source in sorted(rows, key=lambda source: (ORDER.index(source.kind), source.pk)):
+    for source in sorted(rows, key=lambda source: (ORDER.index(source.kind), -(source.score or 0), source.pk)):
         found.setdefault(source.fact_id, source)
     return found
 

@@ -161,7 +161,7 @@ def explain(fact: Fact) -> Explanation:
     order = FactSource.Kind.values
     rows = fact.sources.filter(history_entry__hold=None)  # a held entry explains nothing
     rows = rows.select_related("entry__session", "run__session", "history_entry__session")
-    sources = sorted(rows, key=lambda source: (order.index(source.kind), source.pk))  # messages: best first
+    sources = sorted(rows, key=lambda source: (order.index(source.kind), -(source.score or 0), source.pk))
     origins = [Origin(source, entries_around(source.entry) if source.entry else []) for source in sources]
     steps = steps_of(fact)
     correction, corrected_text = correction_of(steps)

@@ -12,6 +12,7 @@ from knowledge_app.services.documents.editing import edit_fact, save_text, start
 from knowledge_app.services.documents.held_changes import accept_text
 from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.lib.layouts.records import DocumentRecord
+from memoryhub.origins.certainty import best_sources
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from memoryhub.origins.inference import infer_origins
 from sessions_app.models import Entry, Membership
@@ -199,3 +200,11 @@ def test_the_command_explains_facts(fact, messages, command):
     [why] = command("facts", "why", "atlas", str(fact.pk))["facts"]
 
     assert (why["kind"], why["certainty"]) == ("probably_from", "probable")
+
+
+def test_the_strongest_evidence_comes_first(fact, messages):
+    for score, entry in zip((0.5, 0.9, 0.7), messages[:3], strict=True):
+        FactSource.objects.create(fact=fact, kind="probably_from", entry=entry, score=score)
+
+    assert [origin.source.score for origin in explain(fact).origins] == [0.9, 0.7, 0.5]
+    assert best_sources([fact.pk])[fact.pk].score == 0.9
