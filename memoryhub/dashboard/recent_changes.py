@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -44,14 +45,23 @@ def latest_changes(workspace: Workspace, *, since: datetime | None = None) -> tu
         records = records.filter(at__gt=since)
     found: list[Change] = []
     runs: set[str] = set()
-    for record in records.order_by("-id")[:MAX_RECORDS]:
+    latest = list(records.order_by("-id")[:MAX_RECORDS])
+    names = _run_names({record.actor_name for record in latest})
+    for record in latest:
         run = record.object_id if record.object_kind == "run" else ""
         if run and run in runs:
             continue
         runs.add(run)
-        actor = str(ACTORS.get(record.actor_name, record.actor_name))
+        actor = names.get(record.actor_name) or str(ACTORS.get(record.actor_name, record.actor_name))
         found.append(Change(record, _text(record), actor, run))
     return found[:SHOWN], len(found) > SHOWN
+
+
+def _run_names(actors: Iterable[str]) -> dict[str, str]:
+    """Return the names of the runs among some actors, such as "Consolidation 56" for "run 56". At most one query."""
+    pks = [int(name[4:]) for name in actors if name.startswith("run ") and name[4:].isdecimal()]
+    kinds = dict(Run.objects.filter(pk__in=pks).values_list("pk", "kind")) if pks else {}
+    return {f"run {pk}": f"{Run.Kind(kind).label} {pk}" for pk, kind in kinds.items()}
 
 
 def _text(record: AuditRecord) -> str:
