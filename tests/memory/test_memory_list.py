@@ -15,17 +15,19 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import Fact, FactSource, KnowledgeEntry, Observation
+from knowledge_app.models import Fact, FactSource, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import save_text, start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.documents.proposals import propose_text
+from knowledge_app.services.documents.revisions import open_document, revise_document
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.lib.layouts.records import DocumentRecord, KnowledgeRecord
-from sessions_app.models import Workspace
-from sessions_app.services.audit import By
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor, By
 from tests.hub import AGENT, NOW, PERSON, open_at, turn
 from tests.hub import add as append
 from tests.knowledge.test_pages import fill
@@ -303,3 +305,29 @@ def test_the_list_counts_as_read(known, viewer_client):
     record = known.access_records.get()
     assert (record.action, record.row_count) == ("memory.read", 1)
     assert record.at <= timezone.now()
+
+
+def test_rows_of_runs_name_and_link_the_run(workspace, viewer_client):
+    run = Run.objects.create(workspace=workspace, kind="consolidation", status="done")
+    document = open_document(workspace, "MEMORY.md")
+    by = By(Actor("run", f"run {run.pk}"), NOW)
+    revise_document(document, "- deploy with `make **now**`\n", base=None, reason="r", by=by, run=run)
+
+    for url in ("/w/atlas/", "/w/atlas/memory/"):
+        html = viewer_client.get(url).content.decode()
+        assert f'<a href="/w/atlas/runs/{run.pk}/"><bdi>Consolidation {run.pk}</bdi></a>' in html
+    [shown] = viewer_client.get("/w/atlas/").context["newest"]
+    assert shown.text == "deploy with make **now**"
+    assert f"run {run.pk}<" not in viewer_client.get("/w/atlas/").content.decode()
+
+
+def test_three_held_changes_are_shown_and_the_others_are_linked(known, viewer_client):
+    document = MemoryDocument.objects.get()
+    for number in range(5):
+        by = By(AGENT, NOW + timedelta(minutes=number))
+        propose_text(document, f"- Ana leads {number}\n", base_number=None, reason=f"because {number}", by=by)
+
+    for url in ("/w/atlas/memory/", reverse("documents:document", args=["atlas", document.pk])):
+        html = viewer_client.get(url).content.decode()
+        assert html.count("a change is held for review") == 3
+        assert '<a href="/w/atlas/inbox/?kind=change">More changes await review</a>' in html

@@ -30,6 +30,7 @@ from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, ha
 from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_revision
 
+MAX_NOTICES = 4  # of held changes, of which three are shown
 MAX_SECTIONS = 200  # larger documents are shown as one text
 
 
@@ -109,10 +110,15 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
         "is_revealed": show is not masked,
         "is_cut": any(one and is_oversize(one.content) for one in read),
         "has_raw": bool(shown and shown.raw is not None),
-        "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
+        "held": _held(found),
     }
     context |= delivery_context(request, found)
     return render_page(request, "documents/document.html", context, fragment="document")
+
+
+def _held(document: MemoryDocument) -> list[HeldChange]:
+    pending = document.held_changes.filter(status=HeldChange.Status.PENDING)
+    return list(pending.defer("proposed", "raw").order_by("-id")[:MAX_NOTICES])
 
 
 def _is_changed(text: str, shown: MemoryRevision | None) -> bool:

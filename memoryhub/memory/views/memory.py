@@ -43,6 +43,7 @@ from memoryhub.search.views.actions import (
 )
 from sessions_app.models import Workspace
 
+MAX_NOTICES = 4  # of held changes, of which three are shown
 MAX_CATEGORIES = 40
 
 
@@ -79,7 +80,7 @@ def memory(request: HttpRequest, slug: str) -> HttpResponse:
         "workspace": workspace,
         "documents": _documents(workspace),
         "undelivered": set(undelivered_documents(_only(workspace)).values_list("pk", flat=True)),
-        "held": list(_held(workspace)),
+        "held": list(_held(workspace)[:MAX_NOTICES]),
         "form": form,
         "filters": filters,
         "hidden": filters.pairs("kind", "pinned", "review", "all_kinds"),
@@ -158,7 +159,7 @@ def _only(workspace: Workspace) -> Any:
 
 def _held(workspace: Workspace) -> Any:
     changes = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
-    return changes.select_related("document").order_by("-id")
+    return changes.select_related("document").defer("proposed", "raw").order_by("-id")
 
 
 def _documents(workspace: Workspace) -> list[tuple[MemoryDocument, int]]:
