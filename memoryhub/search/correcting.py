@@ -19,7 +19,16 @@ from memoryhub.lib.masked_text import masked
 from memoryhub.lib.search.matching import SearchTooSlow, ids_sql, time_limit
 from memoryhub.lib.search.query import Query, Term
 from memoryhub.lib.search.tokenizing import STOP_WORDS, fold, is_paired, split_words
-from memoryhub.lib.search.typos import MAX_LETTERS, MIN_LETTERS, TWO_EDITS, distance, one_edit, slips, two_slips
+from memoryhub.lib.search.typos import (
+    MAX_LETTERS,
+    MIN_LETTERS,
+    TWO_EDITS,
+    distance,
+    one_edit,
+    slips,
+    swaps,
+    two_slips,
+)
 from memoryhub.search.candidates import load_candidates
 from memoryhub.search.counts import Clock, CountedQuery, count_rows_by_term
 from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
@@ -102,7 +111,8 @@ def _nearest(counted: CountedQuery, word: str, clock: Clock) -> str:
         return _texts([_with_terms(one.filtered, tuple(terms)) for one in counted.kinds], clock)
 
     newest = texts(())
-    best = _best(word, newest, 1) or _best(word, texts(likely), 1) or _best(word, texts(near - likely), 1)
+    best = _best(word, [*newest, *texts(swaps(word))], 1)
+    best = best or _best(word, texts(likely), 1) or _best(word, texts(near - likely), 1)
     if best or edits == 1:
         return best
     start = word[:-TAIL]
@@ -142,7 +152,8 @@ def _newest(filtered: FilteredKind) -> list[int]:
 
 
 def _best(word: str, texts: Sequence[str], most: int) -> str:
-    """Return the nearest word in the texts: by distance, then the same first letter, then how many texts have it.
+    """Return the nearest word in the texts: by distance, then swapped letters, then the same first letter, then how
+    many texts have it.
 
     Words in secrets, which are masked where texts are shown, don't count.
     """
@@ -152,9 +163,10 @@ def _best(word: str, texts: Sequence[str], most: int) -> str:
         compared = text[: min(chars, MAX_CHARS // 10)]
         chars -= len(compared)
         counts.update(set(_WORDS.findall(fold(compared))))
+    swapped = swaps(word)
     lengths = range(max(MIN_LETTERS - 1, len(word) - most), len(word) + most + 1)
     near = [
-        (edits, one[0] != word[0], -count, one)
+        (edits, one not in swapped, one[0] != word[0], -count, one)
         for one, count in counts.items()
         if len(one) in lengths and one.isalpha() and one not in STOP_WORDS
         if 0 < (edits := distance(word, one, most)) <= most

@@ -102,6 +102,16 @@ def test_a_corrected_word_counts_half(workspace):
     assert (term["term"], term["corrected_from"], term["weight"]) == ("harbour", "harbuor", 0.5)
 
 
+@pytest.mark.parametrize("is_older", [False, True])
+def test_swapped_letters_are_likelier_than_other_slips(workspace, is_older):
+    say(workspace, "The gate is open")
+    if is_older:
+        say(workspace, *[f"filler {number}" for number in range(correcting.ROWS)], key="cli:filler")
+    say(workspace, "one after another", "one more", key="cli:more")
+
+    assert search("opne", workspace).corrected == {"opne": "open"}
+
+
 def test_required_words_are_corrected(workspace):
     say(workspace, "the harbour crane", "the crane")
 
@@ -182,7 +192,7 @@ def test_the_page_shows_both_and_counts_what_it_shows(workspace, viewer_client):
     assert "Showing results" not in literal.content.decode()
 
 
-@pytest.mark.parametrize(("typed", "used"), [("old-harbuor", "old-harbour"), ("(Harbuor's)", "(harbour's)")])
+@pytest.mark.parametrize(("typed", "used"), [("old-harbuor", "old-harbour"), ("(Harbuor's)", "(Harbour's)")])
 def test_a_corrected_part_of_a_token_is_shown_and_counted(workspace, viewer_client, typed, used):
     say(workspace, "The old harbour is closed")
 
@@ -196,6 +206,11 @@ def test_words_within_identifiers_are_not_replaced():
     assert with_words('v1.harbuor harbuor "harbuor" -harbuor', {"harbuor": "harbour"}) == (
         'v1.harbuor harbour "harbuor" -harbuor'
     )
+
+
+def test_corrections_keep_capital_letters():
+    words = {"harbuor": "harbour", "dcok": "dock"}
+    assert with_words("Harbuor HARBUOR harbuor Anna DCOK", words) == "Harbour HARBOUR harbour Anna DOCK"
 
 
 def test_a_recall_corrects_a_word_alike_for_all_kinds_and_says_so(workspace, command, viewer_client):

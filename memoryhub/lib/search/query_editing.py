@@ -40,13 +40,20 @@ def without_filter(text: str, field: str, value: str, *, is_excluded: bool = Fal
 
 
 def with_words(text: str, words: Mapping[str, str]) -> str:
-    """Return a query's text with plain words replaced. ``words``: folded words with what replaces them."""
+    """Return a query's text with plain words replaced, in the same case. ``words``: replacements by folded word."""
     rest = clean_query(text)
     for token in reversed(tokenize(rest)):
         if not (token.is_quoted or token.field or token.is_excluded or is_identifier(token_core(token.text))):
-            text = _WORD.sub(lambda word: words.get(fold(word[0]), word[0]), token.text)
+            text = _WORD.sub(lambda word: _cased(words.get(fold(word[0]), word[0]), word[0]), token.text)
             rest = rest[: token.start] + text + rest[token.end :]
     return rest
+
+
+def _cased(word: str, typed: str) -> str:
+    """Return a word with the capital letters of the typed one: all, the first or none."""
+    if typed.isupper() and len(typed) > 1:
+        return word.upper()
+    return word[:1].upper() + word[1:] if typed[:1].isupper() else word
 
 
 def _normalise_field(field: str, value: str) -> tuple[str, str | None]:

@@ -30,7 +30,13 @@ def two_slips(word: str) -> set[str]:
 
 def slips(word: str) -> set[str]:
     """Return the words after one slip of the hand: a letter is doubled, left out or swapped with the next."""
-    return set(_each_slip(word))
+    return {*_each_slip(word), *swaps(word)}
+
+
+def swaps(word: str) -> set[str]:
+    """Return the words with two adjacent letters swapped."""
+    pairs = range(len(word) - 1)
+    return {word[:place] + word[place + 1] + word[place] + word[place + 2 :] for place in pairs} - {word}
 
 
 def _each_slip(word: str) -> Iterator[str]:
@@ -38,8 +44,6 @@ def _each_slip(word: str) -> Iterator[str]:
         before, after = word[:place], word[place:]
         yield before + after[1:]
         yield before + after[0] + after
-        if len(after) > 1:
-            yield before + after[1] + after[0] + after[2:]
 
 
 def _alphabet(word: str) -> list[str]:
