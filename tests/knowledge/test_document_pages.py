@@ -114,3 +114,42 @@ def test_a_large_document_is_plain_text(workspace, viewer_client):
 
     assert "memory-section" not in html
     assert "- **bold** words" in html
+
+
+def test_facts_of_the_reading_view_lead_to_their_pages(workspace, viewer_client):
+    document = start_document(workspace, "MEMORY.md")
+    by = By(PERSON, NOW)
+    first = revise_document(document, "# Team\n\n- tea\n\n## Pool\n\n- milk\n", base=None, reason="r", by=by)
+    revise_document(document, "# Team\n\n- tea\n\n## Pool\n\n- rum\n", base=first, reason="r", by=by)
+    tea, rum = (
+        reverse("documents:fact", args=[workspace.slug, document.facts.get(text=one).pk]) for one in ("tea", "rum")
+    )
+
+    page = text(viewer_client, "documents:document", workspace.slug, document.pk)
+
+    assert page.index(f'tea&nbsp;<a class="line-link" href="{tea}">') < page.index(
+        f'rum&nbsp;<a class="line-link" href="{rum}">'
+    )
+    earlier = viewer_client.get(reverse("documents:document", args=[workspace.slug, document.pk]), {"revision": 1})
+    assert "line-link" not in earlier.content.decode()
+
+
+def test_a_revision_is_restored_from_the_history_unless_the_text_has_changed(workspace, viewer, viewer_client):
+    document = start_document(workspace, "MEMORY.md")
+    by = By(PERSON, NOW)
+    first = revise_document(document, "- tea\n", base=None, reason="r", by=by)
+    second = revise_document(document, "- milk\n", base=first, reason="r", by=by)
+    restore = reverse("documents:restore-revision", args=[workspace.slug, document.pk, 1])
+    assert restore not in text(viewer_client, "documents:revisions", workspace.slug, document.pk)
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+
+    page = text(viewer_client, "documents:revisions", workspace.slug, document.pk)
+    assert page.count(restore) == 1
+    assert '<input type="hidden" name="base" value="2">' in page
+    revise_document(document, "- rum\n", base=second, reason="r", by=by)
+    refused = viewer_client.post(restore, {"base": "2"}, follow=True)
+
+    assert "has changed in the meantime" in refused.content.decode()
+    assert MemoryDocument.objects.get().head.content == "- rum\n"
+    viewer_client.post(restore, {"base": "3"})
+    assert MemoryDocument.objects.get().head.content == "- tea\n"

@@ -272,3 +272,14 @@ def test_the_edit_link_of_a_replaced_fact_leads_to_the_current_facts(document, e
 
     assert response.redirect_chain == [(url("facts", document.pk), 302)]
     assert "This fact has changed or was removed." in response.content.decode()
+
+
+def test_a_text_that_has_changed_since_is_not_replaced_by_an_earlier_one(document):
+    save(document, "# Empty\n", 1)
+    save(document, "# Newer\n", 2)
+
+    with raises_code("edit_conflict"):
+        restore_revision(document, 1, by=By(PERSON, NOW), base_number=2)
+
+    assert text_of(document) == "# Newer\n"
+    assert restore_revision(document, 1, by=By(PERSON, NOW), base_number=3).number == 4

@@ -1,6 +1,6 @@
 import pytest
 
-from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
+from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_linked_markdown, render_markdown
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,21 @@ def test_front_matter_is_code_and_headings_are_below_the_pages():
 
     assert html == "<pre><code>name: tea\ntype: `project`\n</code></pre>\n<h2>Tea</h2>\n<h6>Cups</h6>\n"
     assert "<hr" in render_markdown("---\n\ntea\n\n---\n")
+
+
+def test_lines_are_linked_to_pages_of_the_hub():
+    text = "# Team\n\n- **tea.**\n- [milk](https://example.org/)\n\n1. rum"
+
+    html = render_linked_markdown(text, {3: "/w/atlas/?a=1&b=2", 4: "/4/"}, "About <it>")
+
+    name = '<span class="visually-hidden">About &lt;it&gt;</span></a>'
+    assert f'<strong>tea.</strong>&nbsp;<a class="line-link" href="/w/atlas/?a=1&amp;b=2">{name}' in html
+    assert f'milk</a>&nbsp;<a class="line-link" href="/4/">{name}' in html
+    assert html.count("line-link") == 2
+
+
+def test_no_text_can_make_a_link_of_the_hub():
+    text = "- \U000f5eed\U000f5eed1\U000f5eee1\U000f5eee tea\n- x"
+
+    assert render_linked_markdown(text, {2: "/2/"}, "x").count("line-link") == 1
+    assert "\U000f5eed" not in render_linked_markdown(text, {2: "/2/"}, "x")

@@ -92,9 +92,18 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
 
 
 @transaction.atomic
-def restore_revision(document: MemoryDocument, number: int, *, by: By) -> MemoryRevision | None:
-    """Restore an earlier text as a new revision; None if it is the current text. Raises LimitExceeded."""
+def restore_revision(
+    document: MemoryDocument, number: int, *, by: By, base_number: int | None = None
+) -> MemoryRevision | None:
+    """Restore an earlier text as a new revision; None if it is the current text.
+
+    ``base_number``: the revision that the person saw as the current one. Raises Conflict if there is a newer one,
+    LimitExceeded.
+    """
     locked = lock_document(document.pk)
+    if base_number is not None and locked.head is not None and locked.head.number != base_number:
+        words = gettext("Nothing was restored: %(document)s has changed in the meantime. Try again.")
+        raise Conflict(words % {"document": locked.name}, code="edit_conflict")
     wanted = locked.revisions.get(number=number)
     if locked.head and wanted.content == locked.head.content:
         return None

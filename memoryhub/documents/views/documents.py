@@ -7,9 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
@@ -24,7 +26,7 @@ from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sections
-from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
+from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_linked_markdown
 from memoryhub.models import Job
 from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role, log_page_access
 from sessions_app.models import Workspace
@@ -103,7 +105,7 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
         "is_source": is_source,
         "before": before,
         "diff": diff_lines(show(shown_part(before.content)), text) if wants_diff and before else None,
-        "sections": [] if wants_diff or is_source else _sections(text),
+        "sections": [] if wants_diff or is_source else _sections(text, _fact_links(found) if is_head else {}),
         "text": text,
         "is_masked": show is masked
         and (any(one and has_secrets(shown_part(one.content)) for one in read[1:]) or _is_changed(text, shown)),
@@ -148,21 +150,34 @@ def _day(text: str) -> date | None:
         return None
 
 
-def _sections(text: str) -> list[ShownSection]:
-    """Return the parts of a text that are shown rendered; none if the text is too large."""
+def _fact_links(document: MemoryDocument) -> dict[int, str]:
+    """Return the pages of a document's present facts by line."""
+    facts = Fact.objects.filter(document=document, died=None).values_list("line", "pk")
+    return {line: reverse("documents:fact", args=[document.workspace.slug, pk]) for line, pk in facts}
+
+
+def _sections(text: str, links: dict[int, str]) -> list[ShownSection]:
+    """Return the parts of a text that are shown rendered; none if the text is too large.
+
+    ``links``: the page of each fact by line.
+    """
     sections = split_sections(text)
     if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
         return []
     lines = text.split("\n")
     facts = fact_lines(text)
-    shown = [_shown(section, number, lines, facts) for number, section in enumerate(sections)]
+    shown = [_shown(section, number, lines, facts, links) for number, section in enumerate(sections)]
     return [section for section, source in shown if source.strip()]
 
 
-def _shown(section: Section, number: int, lines: list[str], facts: list[FactLine]) -> tuple[ShownSection, str]:
+def _shown(
+    section: Section, number: int, lines: list[str], facts: list[FactLine], links: dict[int, str]
+) -> tuple[ShownSection, str]:
     """Return a section as it is shown, and its source."""
     source = "\n".join(lines[section.start - 1 : section.end - 1])
     own = [fact for fact in facts if section.start <= fact.line < section.end]
     categories = sorted({fact.category for fact in own if fact.category})
     anchor = f"section-{number}-{slugify(section.title, allow_unicode=True)}".rstrip("-")
-    return ShownSection(anchor, section.title, render_markdown(source), len(own), categories), source
+    of_section = {line - section.start + 1: url for line, url in links.items() if section.start <= line < section.end}
+    shown = render_linked_markdown(source, of_section, gettext("About this fact"))
+    return ShownSection(anchor, section.title, shown, len(own), categories), source

@@ -138,7 +138,12 @@ def preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def restore(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     document = find_document(request, slug, pk, role=EDITOR)
     get_object_or_404(document.revisions, number=number)
-    restored = restore_revision(document, number, by=by_person(request))
+    base = parse_int(request.POST.get("base"), digits=9)
+    try:
+        restored = restore_revision(document, number, by=by_person(request), base_number=base)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect("documents:revisions", slug, pk)
     if restored:
         message = gettext("Revision %(number)s restored as revision %(as_number)s.")
         messages.success(request, message % {"number": number, "as_number": restored.number})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import nh3
@@ -23,6 +23,8 @@ _TAGS = {
 _LIVE_ADDRESS = re.compile(
     r"(https?|mailto):", re.IGNORECASE
 )  # other links, also relative ones into the hub, stay text
+_OPEN, _CLOSE = "\U000f5eed", "\U000f5eee"  # private characters around the number of a line that gets a link
+_LINK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+:)(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -49,6 +51,25 @@ _markdown = MarkdownIt(
     "commonmark", {"html": False, "linkify": False, "breaks": True, "maxNesting": 20}, renderer_cls=_Renderer
 ).enable(["table", "strikethrough"])
 _markdown.validateLink = lambda url: bool(_LIVE_ADDRESS.match(url))  # type: ignore[method-assign]
+
+
+def render_linked_markdown(text: str, links: Mapping[int, str], label: str) -> SafeString:
+    """Return Markdown as ``render_markdown`` does, with a link at the end of some lines.
+
+    ``links``: URLs of the hub by line, from 1. ``label``: the name of each link, for screen readers.
+    """
+    lines = text.translate({ord(_OPEN): None, ord(_CLOSE): None}).split("\n")
+    marked = [
+        f"{line}\N{NO-BREAK SPACE}{_OPEN}{number}{_CLOSE}" if number in links else line
+        for number, line in enumerate(lines, 1)
+    ]
+    name = html.escape(label)
+
+    def link(found: re.Match[str]) -> str:
+        url = html.escape(links[int(found[1])])
+        return f'<a class="line-link" href="{url}"><span class="visually-hidden">{name}</span></a>'
+
+    return mark_safe(_LINK.sub(link, render_markdown("\n".join(marked))))  # noqa: S308  sanitised, and our own links
 
 
 def render_markdown(text: str) -> SafeString:
