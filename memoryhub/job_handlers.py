@@ -19,6 +19,7 @@ from memoryhub import sweeps
 from memoryhub.backups import folder
 from memoryhub.demo.building import build_demo
 from memoryhub.forgetting.hub_erasure import erase_person
+from memoryhub.forgetting.requests import carry_out_receipt
 from memoryhub.jobs.downloads import create_file
 from memoryhub.jobs.kinds import ALL, Clock, JobKind
 from memoryhub.jobs.progress import Postponed, Progress, TryAgain
@@ -28,6 +29,7 @@ from memoryhub.processes import this_home
 from memoryhub.runs.compress_all import compress_sessions, due_sessions
 from memoryhub.search.rebuild import rebuild_indexes
 from memoryhub.sync import other_machines
+from memoryhub.sync.erased_files import erasure_files
 from memoryhub.sync.exporting import write_archive
 from memoryhub.sync.import_requests import carry_out_import, close_report
 from memoryhub.sync.sync_requests import carry_out_sync
@@ -84,12 +86,16 @@ def _rebuild(job: Job, progress: Progress, _clock: Clock) -> dict[str, Any]:
 
 
 def _erase(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
-    receipt = Forgotten.objects.filter(pk=job.options.get("receipt", 0), workspace=None, lifted_at=None).first()
+    found = Forgotten.objects.filter(pk=job.options.get("receipt", 0), workspace=job.workspace, lifted_at=None)
+    receipt, by = found.select_related("workspace").first(), By(_actor(job), clock())
     if receipt is None:
         raise Gone("The erasure's receipt is gone, or re-import was allowed.", code="job_without_receipt")
-    is_vacuumed = erase_person(receipt, by=By(_actor(job), clock()), step=progress.step)
-    rows = sum(receipt.counts.values())
-    return {"rows": rows, "workspaces": len(receipt.places), "vacuumed": is_vacuumed}
+    if receipt.workspace:
+        is_vacuumed = carry_out_receipt(receipt, by=by)
+    else:
+        is_vacuumed = erase_person(receipt, by=by, step=progress.step)
+    places = 1 if receipt.workspace else len(receipt.places)
+    return {"rows": sum(receipt.counts.values()), "workspaces": places, "vacuumed": is_vacuumed}
 
 
 def _send(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
@@ -133,7 +139,12 @@ KINDS = {
     Job.Kind.COMPRESSION: JobKind(_compress, lane="long", label=gettext_noop("Bulk compression"), audited=ALL),
     Job.Kind.REBUILD: JobKind(_rebuild, lane="long", label=gettext_noop("Search rebuild"), audited=ALL),
     Job.Kind.ERASURE: JobKind(
-        _erase, lane="long", label=gettext_noop("Erasure"), is_cancellable=lambda _job: False, audited=ALL
+        _erase,
+        lane="long",
+        label=gettext_noop("Erasure"),
+        is_cancellable=lambda _job: False,
+        audited=ALL,
+        details=erasure_files,
     ),
     Job.Kind.IMPORT: JobKind(
         carry_out_import,

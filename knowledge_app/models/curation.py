@@ -92,7 +92,8 @@ class Forgotten(models.Model):
 
     ``digests``: keyed hashes by which imports recognize the words (``memoryhub.forgetting.matching``). Without a
     workspace, it is a person erased in the whole hub; ``workspaces``: the slug of each workspace (None: rows of none)
-    and its counts. The receipt of a workspace has only the rows of none there, if they were searched.
+    and its counts. The receipt of a workspace has only the rows of none there, if they were searched. ``files``: the
+    content hashes of the agents' files that contained it, by the id of the ``SourceFile``.
     """
 
     class Kind(models.TextChoices):
@@ -108,6 +109,7 @@ class Forgotten(models.Model):
     digests = JSONTextField(default=list, blank=True)
     counts = JSONTextField(default=dict)
     workspaces = JSONTextField(default=list, blank=True)
+    files = JSONTextField(default=dict, blank=True, db_default={})
     reason = models.TextField(blank=True)
     forgotten_by = models.CharField(max_length=200)
     forgotten_at = models.DateTimeField(default=timezone.now)
@@ -124,6 +126,11 @@ class Forgotten(models.Model):
     def places(self) -> list[str]:
         """The slugs of the workspaces that contained the person."""
         return list(dict.fromkeys(place["workspace"] for place in self.workspaces if place["workspace"]))
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether rows of no workspace were searched, too."""
+        return any(place["workspace"] is None for place in self.workspaces)
 
     @property
     def totals(self) -> list[tuple[str | None, int]]:

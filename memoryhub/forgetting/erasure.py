@@ -8,36 +8,37 @@ one transaction with the append-only guard open. New tables are included automat
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Model, Q
 from django.utils.translation import gettext, ngettext, override
 
-from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, FactSource, Forgotten, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.pending_writes import write_without_forgotten
-from knowledge_app.services.documents.revisions import update_facts
-from knowledge_app.services.rows.edit_tables import TABLES
+from memoryhub.forgetting.agent_files import files_of
+from memoryhub.forgetting.applying import apply_change, drop_session, stop_runs, sync_facts
 from memoryhub.forgetting.import_filter import hash_key
 from memoryhub.forgetting.matching import (
+    Phrase,
     Redaction,
     digest_of,
     find_exactly,
     find_phrases,
     phrase_of,
 )
-from memoryhub.forgetting.rows import walk
-from memoryhub.forgetting.rules import Affected, Rules
+from memoryhub.forgetting.occurrences import Group, Occurrence, Occurrences
+from memoryhub.forgetting.rows import candidates_of, walk
+from memoryhub.forgetting.rules import Affected, Rules, find_changes, texts_of
 from memoryhub.graph.graph_cache import drop_graph
 from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
-from memoryhub.lib.text.facts import fact_lines
-from sessions_app.models import DeletedSession, Entry, Run, Session, Webhook, Workspace
+from sessions_app.models import Entry, Session, Webhook, Workspace
 from sessions_app.services.audit import By, open_guard, record
-from sessions_app.services.lifecycle import delete_session, forgotten_key
 
 SHOWN_EXAMPLES = 3
 SHOWN_RECEIPTS = 200
@@ -58,11 +59,15 @@ class ErasureRequest:
 
 @dataclass
 class Preview:
-    """Affected rows by table, examples of each, and what can't be changed."""
+    """Affected rows by table, examples of each, and what can't be changed.
+
+    ``occurrences``: how the words occur, as ``Occurrences.groups`` returns it.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
+    occurrences: list[tuple[Group, list[Occurrence], int]] = field(default_factory=list)
 
     def add(self, affected: Affected) -> None:
         """Count an affected row."""
@@ -95,6 +100,14 @@ class Preview:
         return [(name, count, self.examples.get(name, [])) for name, count in sorted(self.counts.items())]
 
 
+@dataclass(frozen=True)
+class Erased:
+    """What was erased in a workspace, and the agents' files that contained it (``Forgotten.files``)."""
+
+    preview: Preview
+    files: dict[str, str]
+
+
 def _source_folders(workspace: Workspace) -> list[str]:
     columns = ("label", "path", "project", "instructions_path", "error")
     return [text for row in workspace.source_folders.values_list(*columns) for text in row]
@@ -102,13 +115,26 @@ def _source_folders(workspace: Workspace) -> list[str]:
 
 def plan_forget(workspace: Workspace, erasure: ErasureRequest) -> Preview:
     """Return what an erasure would change. Reads only. Raises Invalid for words that are too short."""
-    return preview_rules(workspace, _rules(erasure))
+    rules, preview = _rules(erasure), Preview()
+    occurrences = Occurrences(phrases_of(erasure))
+    for row in candidates_of(workspace, rules, may_match=occurrences.may_match):
+        occurrences.add(texts_of(row))
+        affected = find_changes(copy(row), rules)
+        if affected is not None:
+            preview.add(affected)
+    preview.finish(workspace, rules)
+    preview.occurrences = occurrences.groups
+    return preview
 
 
 def preview_rules(workspace: Workspace | None, rules: Rules) -> Preview:
     """Return what rules would change in a workspace; None for the rows of no workspace."""
+    return _preview(walk(workspace, rules), workspace, rules)
+
+
+def _preview(found: Iterable[Affected], workspace: Workspace | None, rules: Rules) -> Preview:
     preview = Preview()
-    for affected in walk(workspace, rules):
+    for affected in found:
         preview.add(affected)
     if workspace:
         preview.finish(workspace, rules)
@@ -125,54 +151,84 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
     with open_guard("forgetting"):
         Workspace.objects.select_for_update().get(pk=workspace.pk)
         rules = _rules(erasure)
-        preview = plan_forget(workspace, erasure)
+        preview = preview_rules(workspace, rules)
         if not preview.total:
-            raise Invalid(gettext("Nothing in this workspace contains it."), code="nothing_to_forget")
+            raise Invalid(nothing_found(), code="nothing_to_forget")
         if preview.total != expected:
             raise Conflict(changed_since(preview.total, expected), code="forget_changed")
-        unowned = dict(sorted(preview_rules(None, rules).counts.items())) if erasure.everywhere else {}
-        digests = _digests(workspace, erasure)  # before deleting: a session's facts are known only while it exists
-        erase(workspace, rules, by)
-        receipt = Forgotten.objects.create(
-            workspace=workspace,
-            kind=erasure.kind,
-            digests=digests,
-            counts=dict(sorted(preview.counts.items())),
-            workspaces=[{"workspace": None, "rows": unowned}] if erasure.everywhere else [],
-            reason=rules.redaction.text(reason)[:500],
-            forgotten_by=by.actor.name[:200],
-            forgotten_at=by.at,
-        )
-        text = f"A {receipt.kind} was forgotten in {preview.total:,} rows"
-        detail = {"kind": erasure.kind, "rows": receipt.counts}
-        record(by, "memory.forgotten", "forgotten", receipt.pk, text, workspace=workspace, detail=detail)
+        receipt = write_receipt(workspace, erasure, reason=reason, by=by)
+        erase_in_workspace(workspace, receipt, rules, by)
     return receipt
 
 
-def erase(workspace: Workspace, rules: Rules, by: By) -> None:
+def write_receipt(workspace: Workspace, erasure: ErasureRequest, *, reason: str, by: By) -> Forgotten:
+    """Write a receipt without counts. From now on, imports leave out what it is about. Raises Invalid."""
+    rules = _rules(erasure)
+    return Forgotten.objects.create(
+        workspace=workspace,
+        kind=erasure.kind,
+        digests=_digests(workspace, erasure),
+        counts={},
+        workspaces=[{"workspace": None, "rows": {}}] if erasure.everywhere else [],
+        reason=rules.redaction.text(reason)[:500],
+        forgotten_by=by.actor.name[:200],
+        forgotten_at=by.at,
+    )
+
+
+def erase_in_workspace(workspace: Workspace, receipt: Forgotten, rules: Rules, by: By) -> None:
+    """Erase by the rules of a receipt and add the counts to it, inside the caller's transaction and guard."""
+    unowned = preview_rules(None, rules).counts if rules.everywhere else Counter()
+    erased = erase(workspace, rules, by)
+    receipt.counts = summed(receipt.counts, erased.preview.counts)
+    receipt.files |= erased.files
+    if rules.everywhere:
+        rows = summed(*(place["rows"] for place in receipt.workspaces), unowned)
+        receipt.workspaces = [{"workspace": None, "rows": rows}]
+    receipt.save(update_fields=["counts", "files", "workspaces"])
+    text = f"A {receipt.kind} was forgotten in {erased.preview.total:,} rows"
+    detail = {"kind": receipt.kind, "rows": erased.preview.counts}
+    record(by, "memory.forgotten", "forgotten", receipt.pk, text, workspace=workspace, detail=detail)
+
+
+def summed(*counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the sums of counts by table, in the order of the tables."""
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return dict(sorted(total.items()))
+
+
+def erase(workspace: Workspace, rules: Rules, by: By) -> Erased:
     """Apply rules to all tables of a workspace, inside the caller's transaction and guard."""
-    _stop_runs(workspace, by.at)
+    stop_runs(workspace, by.at)
     found = list(walk(workspace, rules))
+    erased = Erased(_preview(found, workspace, rules), files_of(found, workspace, rules))
     for affected in found:
-        _apply(affected, by)
+        apply_change(affected, by)
     for session in rules.sessions:
-        _drop_session(session, by)
+        drop_session(session, by)
     if rules.sessions:
         for affected in list(walk(workspace, rules)):  # rows written by the deletion itself
-            _apply(affected, by)
-    _sync_facts(workspace)
+            apply_change(affected, by)
+    sync_facts(workspace)
     redacted = [
         one.row.pk for one in found if isinstance(one.row, MemoryRevision) and "content" in (one.values or {})
     ]
     write_without_forgotten(MemoryDocument.objects.filter(workspace=workspace, head__in=redacted), by=by)
     sweep_vectors(workspace.pk)
     drop_graph(workspace)
+    return erased
 
 
 def erase_unowned(rules: Rules, by: By) -> None:
     """Apply rules to the rows of no workspace, inside the caller's transaction and guard."""
     for affected in list(walk(None, rules)):
-        _apply(affected, by)
+        apply_change(affected, by)
+
+
+def nothing_found() -> str:
+    return gettext("Nothing in this workspace contains it.")
 
 
 def changed_since(now: int, before: int) -> str:
@@ -213,7 +269,7 @@ def _rules(erasure: ErasureRequest) -> Rules:
         if not sources:
             raise Invalid(gettext("Enter a source."), code="nothing_to_forget")
         return Rules(sources=sources)
-    phrases = [phrase for word in erasure.words if (phrase := phrase_of(word))]
+    phrases = phrases_of(erasure)
     if not phrases:
         words = gettext("Enter at least three letters or digits.")
         raise Invalid(words, code="nothing_to_forget")
@@ -221,6 +277,13 @@ def _rules(erasure: ErasureRequest) -> Rules:
     is_person = erasure.kind == Forgotten.Kind.PERSON
     redaction = Redaction(lines=found) if is_person else Redaction(words=found)
     return Rules(redaction, is_person=is_person, everywhere=erasure.everywhere)
+
+
+def phrases_of(erasure: ErasureRequest) -> list[Phrase]:
+    """Return the phrases of a phrase or a person."""
+    if erasure.kind not in (Forgotten.Kind.PHRASE, Forgotten.Kind.PERSON):
+        return []
+    return [phrase for word in erasure.words if (phrase := phrase_of(word))]
 
 
 def facts_only_from(session: Session) -> list[str]:
@@ -239,92 +302,6 @@ def records_of(session: Session) -> set[tuple[str, str]]:
     """Return the ids and hashes that the agent's program gave to a session's records; forks of it repeat them."""
     rows = Entry.objects.filter(session=session).exclude(source_id="")
     return set(rows.values_list("source_id", "source_hash"))
-
-
-def _drop_session(session: Session, by: By) -> None:
-    tombstone = delete_session(session, confirmation=session.key, reason="", by=by)
-    _hide_key(tombstone)
-
-
-def _hide_key(tombstone: DeletedSession) -> None:
-    key = forgotten_key(tombstone.workspace, tombstone.key)
-    DeletedSession.objects.filter(workspace=tombstone.workspace, key=key).exclude(pk=tombstone.pk).delete()
-    DeletedSession.objects.filter(pk=tombstone.pk).update(key=key, is_forgotten=True)
-
-
-def _stop_runs(workspace: Workspace, now: datetime) -> None:
-    """Interrupt running runs, whose input may contain what is erased.
-
-    Each is queued again, or cancelled if another of its kind is queued already.
-    """
-    for run in Run.objects.select_for_update().filter(workspace=workspace, status=Run.Status.RUNNING):
-        run.fencing_number += 1
-        run.status, run.not_before, run.stage = Run.Status.QUEUED, now, ""
-        run.lease_owner, run.lease_expires_at = "", None
-        try:
-            with transaction.atomic():
-                run.save()
-        except IntegrityError:
-            run.status, run.finished_at = Run.Status.CANCELLED, now
-            run.save()
-
-
-def _apply(affected: Affected, by: By) -> None:
-    row, values = affected.row, affected.values
-    rows = type(row)._base_manager.filter(pk=row.pk)
-    if values is None:
-        _forget_edits(row)
-        rows.delete()
-        if hasattr(row, "history"):
-            row.history.all().delete()  # including the state that delete() just recorded
-        return
-    if isinstance(row, DeletedSession) and "key" in values:
-        DeletedSession.objects.filter(workspace=row.workspace, key=values["key"]).exclude(pk=row.pk).delete()
-    if isinstance(row, Session) and "key" in values:
-        _leave_tombstone(row, by)
-    rows.update(**values)
-
-
-def _forget_edits(row: Model) -> None:
-    """Remove a deleted row's content from edits: its stored states and the values to write."""
-    table = next((name for name, table in TABLES.items() if table.model is type(row)), "")
-    if not table:
-        return
-    edited = EditedRow.objects.filter(table=table, object_id=row.pk)
-    for run in Run.objects.filter(pk__in=edited.values("run")):
-        Run.objects.filter(pk=run.pk).update(options=run.options | {"values": {}, "reason": ""})
-    edited.delete()
-
-
-def _leave_tombstone(session: Session, by: By) -> None:
-    """Keep a session whose key is erased from being imported again."""
-    facts = {
-        "is_forgotten": True,
-        "entry_count": session.entry_count,
-        "summary_count": 0,
-        "total_tokens": session.total_tokens,
-        "content_hash": "",
-        "deleted_by": by.actor.name[:200],
-        "deleted_at": by.at,
-    }
-    key = forgotten_key(session.workspace, session.key)
-    DeletedSession.objects.update_or_create(workspace=session.workspace, key=key, defaults=facts)
-
-
-def _sync_facts(workspace: Workspace) -> None:
-    """Update current facts from the redacted text of their document, line by line."""
-    for document in MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).select_related("head"):
-        if document.head is None:
-            continue
-        lines = {line.line: line for line in fact_lines(document.head.content, document.separator)}
-        living = list(Fact.objects.filter(document=document, died=None))
-        if lines.keys() != {fact.line for fact in living}:
-            update_facts(document, document.head)
-            continue
-        for fact in living:
-            line = lines[fact.line]
-            fact.section, fact.category, fact.text = line.section, line.category, line.text
-        Fact.objects.bulk_update(living, ["section", "category", "text"], batch_size=200)
 
 
 def table_name(row: Model) -> str:

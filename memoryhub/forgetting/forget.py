@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 
 from django.apps import apps
 from django.db import OperationalError, connection
@@ -25,14 +26,20 @@ def forget(
 ) -> tuple[Forgotten, bool]:
     """Erase in every table and vacuum the database; return the receipt and whether the vacuum was done.
 
-    Also deletes files that may contain it: exports that wait for download, archives that were imported into the
-    workspace, and tables that wait to be confirmed. Raises Invalid, Conflict.
+    Raises Invalid, Conflict.
     """
     receipt = apply_forget(workspace, erasure, expected=expected, reason=reason, by=by)
-    discard_downloads(workspace, by.at)
+    discard_copies(workspace, by.at)
+    return receipt, vacuum()
+
+
+def discard_copies(workspace: Workspace, now: datetime) -> None:
+    """Delete files that may contain what was erased: exports that wait for download, archives that were imported into
+    the workspace, and tables that wait to be confirmed.
+    """
+    discard_downloads(workspace, now)
     discard_uploads(workspace)
     discard_tables()
-    return receipt, vacuum()
 
 
 def vacuum() -> bool:

@@ -6,8 +6,7 @@ the erasure works from these: no job, row or log contains the words.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from memoryhub.forgetting.erasure import (
     facts_only_from,
     preview_rules,
     records_of,
+    summed,
 )
 from memoryhub.forgetting.forget import vacuum
 from memoryhub.forgetting.import_filter import Digests, hash_key
@@ -94,17 +94,19 @@ def receipt_rules(
     sessions = [session for session in of_workspace if is_known(session.key)] if known.sources else []
     sources = source_names(workspace) if workspace and known.sources else set()
 
-    def find(wanted: tuple[Digest, ...]) -> Finder:
-        if phrases is None:
-            return find_digests(wanted, key)
-        return find_phrases([phrases[digest.hash] for digest in wanted if digest.hash in phrases])
-
     return _rules(
-        Redaction(lines=find(known.words)),
-        Redaction(lines=find(known.facts)),
+        Redaction(lines=finder_of(known.words, key, phrases)),
+        Redaction(lines=finder_of(known.facts, key, phrases)),
         sessions,
         {name for name in sources if is_known(name)},
     )
+
+
+def finder_of(digests: Sequence[Digest], key: bytes, phrases: dict[str, Phrase] | None) -> Finder:
+    """Return a finder of a receipt's digests. ``phrases``: all that occur, by hash; None if they aren't known."""
+    if phrases is None:
+        return find_digests(digests, key)
+    return find_phrases([phrases[digest.hash] for digest in digests if digest.hash in phrases])
 
 
 def _rules(names: Redaction, in_memory: Redaction, sessions: Iterable[Session], sources: set[str]) -> Rules:
@@ -139,12 +141,18 @@ def count_person(person: Person) -> int:
 
 
 def write_receipt(person: Person, *, expected: int, reason: str, by: By) -> Forgotten:
-    """Count again and return the receipt, which ``erase_person`` carries out. Raises Invalid, Conflict."""
+    """Count again and return the receipt. Raises Invalid, and Conflict if the number isn't the expected one."""
     total = count_person(person)
     if not total:
         raise Invalid(gettext("Nothing in this hub contains it."), code="nothing_to_forget")
     if total != expected:
         raise Conflict(changed_since(total, expected), code="forget_changed")
+    return new_receipt(person, reason=reason, by=by)
+
+
+def new_receipt(person: Person, *, reason: str, by: By) -> Forgotten:
+    """Return a receipt without counts, which ``erase_person`` carries out. Raises Invalid."""
+    check_words(person)
     names = Redaction(lines=find_phrases(person.phrases))
     return Forgotten.objects.create(
         workspace=None,
@@ -173,9 +181,12 @@ def _digests(person: Person) -> list[dict[str, Any]]:
 
 @transaction.atomic
 def request_erasure(person: Person, *, expected: int, reason: str, by: By) -> Job:
-    """Write the receipt and return the job that erases. Raises as ``write_receipt`` does."""
-    receipt = write_receipt(person, expected=expected, reason=reason, by=by)
-    return request_job(Job.Kind.ERASURE, None, {"receipt": receipt.pk}, by=by)[0]
+    """Write the receipt and return the job that erases. Raises Invalid.
+
+    ``expected``: the number of rows in the preview, which the job's page compares with those erased.
+    """
+    receipt = new_receipt(person, reason=reason, by=by)
+    return request_job(Job.Kind.ERASURE, None, {"receipt": receipt.pk, "expected": expected}, by=by)[0]
 
 
 def erase_person(receipt: Forgotten, *, by: By, step: Step = ignore_progress) -> bool:
@@ -188,7 +199,7 @@ def erase_person(receipt: Forgotten, *, by: By, step: Step = ignore_progress) ->
     phrases: dict[str, Phrase] = {}
     for number, place in enumerate(places):
         step(number, len(places), "")
-        _find_phrases(place, receipt, phrases)
+        find_receipt_phrases(place, receipt, phrases)
         _erase_in(place, receipt, phrases, by)
     discard_uploads(None)
     discard_tables()
@@ -199,12 +210,12 @@ def erase_person(receipt: Forgotten, *, by: By, step: Step = ignore_progress) ->
     return vacuum()
 
 
-def _find_phrases(workspace: Workspace | None, receipt: Forgotten, phrases: dict[str, Phrase]) -> None:
+def find_receipt_phrases(workspace: Workspace | None, receipt: Forgotten, phrases: dict[str, Phrase]) -> None:
     """Find the phrases of a receipt in a workspace before its transaction, which locks the database on SQLite."""
     known = Digests.of(receipt.digests)
     missing = {digest.hash: digest for digest in (*known.words, *known.facts) if digest.hash not in phrases}
-    find = find_digests(missing.values(), hash_key(None), phrases)
-    for row in rows_of(workspace, Rules()) if missing else ():
+    find = find_digests(missing.values(), hash_key(receipt.workspace), phrases)
+    for row in rows_of(workspace, Rules(everywhere=receipt.is_everywhere)) if missing else ():
         for text in texts_of(row):
             find(composed(text))
         if missing.keys() <= phrases.keys():
@@ -221,20 +232,22 @@ def _erase_in(workspace: Workspace | None, receipt: Forgotten, phrases: dict[str
         counts = preview_rules(workspace, rules).counts
         if not counts.total():
             return
+        files = {}
         if workspace:
-            erase(workspace, rules, by)
+            files = erase(workspace, rules, by).files
             discard_downloads(workspace, by.at)
             discard_uploads(workspace)
         else:
             erase_unowned(rules, by)
         receipt.refresh_from_db()
-        receipt.counts = dict(sorted((Counter(receipt.counts) + counts).items()))
+        receipt.counts = summed(receipt.counts, counts)
+        receipt.files |= files
         name = rules.redaction.text(workspace.slug) if workspace else None
-        receipt.workspaces = [*receipt.workspaces, {"workspace": name, "rows": dict(sorted(counts.items()))}]
-        receipt.save(update_fields=["counts", "workspaces"])
+        receipt.workspaces = [*receipt.workspaces, {"workspace": name, "rows": summed(counts)}]
+        receipt.save(update_fields=["counts", "files", "workspaces"])
         if workspace:
             text = f"A person was forgotten in {counts.total():,} rows"
-            detail = {"kind": receipt.kind, "rows": dict(sorted(counts.items()))}
+            detail = {"kind": receipt.kind, "rows": summed(counts)}
             record(by, "memory.forgotten", "forgotten", receipt.pk, text, workspace=workspace, detail=detail)
 
 

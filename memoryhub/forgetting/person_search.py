@@ -12,8 +12,9 @@ from memoryhub.forgetting.aliases import Alias, AliasFinder, OwnSession
 from memoryhub.forgetting.erasure import Preview
 from memoryhub.forgetting.hub_erasure import Person, check_words, person_rules
 from memoryhub.forgetting.matching import Redaction, find_phrases
+from memoryhub.forgetting.occurrences import Group, Occurrence, Occurrences
 from memoryhub.forgetting.rows import candidates_of
-from memoryhub.forgetting.rules import find_changes
+from memoryhub.forgetting.rules import find_changes, texts_of
 from sessions_app.models import Membership, Workspace
 
 
@@ -27,12 +28,16 @@ class Place:
 
 @dataclass(frozen=True)
 class PersonPlan:
-    """Places with at least one row; proposals; and accounts of the hub with such a name, which are never erased."""
+    """Places with at least one row; proposals; and accounts of the hub with such a name, which are never erased.
+
+    ``occurrences``: how the names occur, as ``Occurrences.groups`` returns it.
+    """
 
     places: list[Place]
     aliases: list[Alias]
     sessions: list[OwnSession]
     accounts: list[User]
+    occurrences: list[tuple[Group, list[Occurrence], int]]
 
     @property
     def total(self) -> int:
@@ -47,12 +52,17 @@ class PersonPlan:
 def plan_person(person: Person) -> PersonPlan:
     """Search every workspace. Raises Invalid."""
     check_words(person)
-    finder = AliasFinder(person)
+    finder, occurrences = AliasFinder(person), Occurrences(person.phrases)
     places = []
+
+    def may_match(text: str) -> object:
+        return occurrences.may_match(text) or finder.may_match(text)
+
     for workspace in [*Workspace.objects.order_by("name", "id"), None]:
         rules, preview = person_rules(workspace, person), Preview()
-        for row in candidates_of(workspace, rules, may_match=finder.may_match):
+        for row in candidates_of(workspace, rules, may_match=may_match):
             finder.add(row, workspace)
+            occurrences.add(texts_of(row))
             affected = find_changes(copy(row), rules)
             if affected is not None:
                 preview.add(affected)
@@ -60,7 +70,7 @@ def plan_person(person: Person) -> PersonPlan:
             preview.finish(workspace, rules)
         if preview.total or preview.left:
             places.append(Place(workspace, preview))
-    return PersonPlan(places, finder.aliases(), finder.sessions(), accounts_of(person))
+    return PersonPlan(places, finder.aliases(), finder.sessions(), accounts_of(person), occurrences.groups)
 
 
 def accounts_of(person: Person) -> list[User]:

@@ -10,9 +10,9 @@ from django.db import transaction
 from knowledge_app.models import Forgotten
 from memoryhub.backups.revocations import Receipt
 from memoryhub.forgetting.erasure import erase, erase_unowned
-from memoryhub.forgetting.hub_erasure import receipt_rules, source_names
+from memoryhub.forgetting.hub_erasure import finder_of, receipt_rules, source_names
 from memoryhub.forgetting.import_filter import hash_key
-from memoryhub.forgetting.matching import Digest, Redaction, digest_of, find_digests, find_exactly
+from memoryhub.forgetting.matching import Digest, Phrase, Redaction, digest_of, find_exactly
 from memoryhub.forgetting.rules import Rules
 from memoryhub.lib import db_retry
 from sessions_app.models import Session, Workspace
@@ -43,7 +43,7 @@ def reapply_receipts(receipts: Sequence[Receipt], *, by: By) -> list[str]:
 @transaction.atomic
 def _reapply(workspace: Workspace, receipt: Receipt, by: By) -> None:
     with open_guard("forgetting again"):
-        rules = _rules(workspace, receipt)
+        rules = rules_of(workspace, receipt)
         if rules is not None:
             erase(workspace, replace(rules, everywhere=receipt.is_of_hub), by)
         _keep_receipt(workspace, receipt, by)
@@ -53,7 +53,7 @@ def _reapply(workspace: Workspace, receipt: Receipt, by: By) -> None:
 @transaction.atomic
 def _reapply_unowned(receipt: Receipt, by: By) -> None:
     """Erase in the rows of no workspace what was forgotten in a workspace that is gone."""
-    rules = _rules(Workspace(pk=receipt.workspace_id), receipt)
+    rules = rules_of(Workspace(pk=receipt.workspace_id), receipt)
     if rules is not None:
         with open_guard("forgetting again"):
             erase_unowned(rules, by)
@@ -79,10 +79,15 @@ def _keep_receipt(workspace: Workspace | None, receipt: Receipt, by: By) -> None
         record(by, "memory.forgotten", "forgotten", receipt.id, text, workspace=workspace)
 
 
-def _rules(workspace: Workspace, receipt: Receipt) -> Rules | None:
-    """Return the rules of a receipt; None if there is nothing to erase."""
+def rules_of(
+    workspace: Workspace, receipt: Receipt | Forgotten, phrases: dict[str, Phrase] | None = None
+) -> Rules | None:
+    """Return the rules of a workspace's receipt; None if there is nothing to erase.
+
+    ``phrases``: all that occur, by hash, as for ``hub_erasure.receipt_rules``.
+    """
     key = hash_key(workspace)
-    finder = find_digests([Digest(**digest) for digest in receipt.digests if digest["length"]], key)
+    finder = finder_of([Digest(**digest) for digest in receipt.digests if digest["length"]], key, phrases)
     sources = frozenset(digest["hash"] for digest in receipt.digests if not digest["length"])
     if receipt.kind == Forgotten.Kind.PHRASE:
         return Rules(Redaction(words=finder))

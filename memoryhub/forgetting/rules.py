@@ -65,7 +65,8 @@ role kind source_hash content_hash body_hash before_hash after_hash path_hash pr
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
 other_table action object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type
 digests counts decided_parts added updated unchanged identity text_hash stamp knowledge_mark prefix token_hash
-request_hash scopes mac key_check findings resource redirect_uri code_hash code_challenge refresh_key refresh_hash
+request_hash scopes mac key_check findings files resource redirect_uri code_hash code_challenge refresh_key
+refresh_hash
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
 KEYED = frozenset(

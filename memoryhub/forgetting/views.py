@@ -7,14 +7,13 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Forgotten
-from knowledge_app.services.documents.delivery import undelivered_documents
-from memoryhub.forgetting import forget as flow
 from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forms import ForgetForm
+from memoryhub.forgetting.requests import request_forgetting
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.permissions import OPERATOR, by_person, get_workspace, is_hub_operator
@@ -22,7 +21,7 @@ from sessions_app.models import Session, Workspace
 
 
 def forget(request: HttpRequest, slug: str) -> HttpResponse:
-    """Preview an erasure, or apply it once the row count is confirmed.
+    """Preview an erasure, or request it as a job once it is confirmed.
 
     Both steps are POST requests, so that the content is in no URL or log.
     """
@@ -34,7 +33,14 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             erasure = _erasure_request(workspace, values, everywhere=is_hub_operator(request.user))
             if values["expected"] and values["is_sure"]:
-                return _forget(request, workspace, erasure, values)
+                job = request_forgetting(
+                    workspace,
+                    erasure,
+                    expected=values["expected"],
+                    reason=values["reason"],
+                    by=by_person(request),
+                )
+                return redirect("job", job.pk)
             context["preview"] = plan_forget(workspace, erasure)
         except MemoryHubError as error:
             form.add_error(None, error.message)
@@ -50,25 +56,6 @@ def _erasure_request(workspace: Workspace, values: dict[str, Any], *, everywhere
         return ErasureRequest(values["kind"], (words,), everywhere=everywhere)
     names = tuple(line for line in words.splitlines() if line.strip())
     return ErasureRequest(values["kind"], names, everywhere=everywhere)
-
-
-def _forget(
-    request: HttpRequest, workspace: Workspace, erasure: ErasureRequest, values: dict[str, Any]
-) -> HttpResponse:
-    receipt, is_clean = flow.forget(
-        workspace, erasure, expected=values["expected"], reason=values["reason"], by=by_person(request)
-    )
-    total = sum(receipt.counts.values())
-    words = ngettext("Forgotten in %(count)s row.", "Forgotten in %(count)s rows.", total)
-    messages.success(request, words % {"count": f"{total:,}"})
-    if undelivered_documents(Workspace.objects.filter(pk=workspace.pk)).exists():
-        messages.warning(request, gettext("The agent still reads the old text. Send it the new one from the inbox."))
-    if not is_clean:
-        words = gettext(
-            "The database file still contains traces of deleted rows. Run `python3 manage.py vacuum` at a quiet time."
-        )
-        messages.warning(request, words)
-    return redirect("forget", workspace.slug)
 
 
 @require_POST

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import Concern, HeldChange, HeldRow, MemoryDocument
+from memoryhub.forgetting.agent_files import BAR, text_of_file
 from memoryhub.hygiene.clusters import sides_of_concerns
 from memoryhub.hygiene.sides import concern_sides
 from memoryhub.inbox import sources
@@ -95,10 +96,11 @@ def _document(request: HttpRequest, document: MemoryDocument, _workspaces: Any) 
     revisions = [revision for revision in (document.synced_revision, document.head) if revision]
     seen = [seen_revision(document.pk, revision.number) for revision in revisions]
     log_page_access(request, document.workspace, "document.read", seen)
-    old = document.synced_revision.content if document.synced_revision else ""
+    old = text_of_file(document)
     new = document.head.content if document.head else ""
     url = reverse("documents:document", args=[document.workspace.slug, document.pk])
-    return {"diff": diff_lines(masked(shown_part(old)), masked(shown_part(new)), around=2), "document_url": url}
+    diff = diff_lines(masked(shown_part(old)), masked(shown_part(new)), around=2)
+    return {"diff": diff, "has_forgotten": BAR in old, "document_url": url}
 
 
 def _run(request: HttpRequest, run: Run, _workspaces: Any) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
+from django.http import HttpRequest
+
 from memoryhub.jobs.progress import Progress
 from memoryhub.models import Job
 
@@ -23,7 +25,8 @@ class JobKind:
 
     ``pauses``: before each retry after ``TryAgain``. ``every``: the interval of a recurring job. ``on_end``: called
     in the transaction that ends a job. ``is_cancellable``: whether a running job can be cancelled. ``noun``,
-    ``audited``: object and verbs of its audit records. ``is_listed``: whether pages show it.
+    ``audited``: object and verbs of its audit records. ``is_listed``: whether pages show it. ``details``: further
+    context of its page.
     """
 
     carry_out: Handler
@@ -37,6 +40,7 @@ class JobKind:
     noun: str = "job"
     audited: frozenset[str] = frozenset()
     is_listed: bool = True
+    details: Callable[[HttpRequest, Job], dict[str, Any]] = lambda _request, _job: {}
 
 
 @cache

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.jobs.kinds import kinds
 from memoryhub.jobs.listing import WorkItem
+from memoryhub.models import Job
 from memoryhub.templatetags.memoryhub import filesize
 
 STAGES: dict[str, Promise | str] = {"copying": _("copying"), "packing": _("packing"), "checking": _("checking")}
@@ -130,10 +131,11 @@ def _result(item: WorkItem) -> str:
         "export": _export_label,
         "compression": _compression_label,
         "rebuild": _rebuild_label,
-        "erasure": _erasure_label,
     }
     if item.kind == "import":
         return _import_label(item)
+    if item.kind == "erasure":
+        return _erasure_label(item.row)
     return labels[item.kind](item.row.result) if item.kind in labels else ""
 
 
@@ -171,7 +173,8 @@ def _compression_label(result: dict[str, Any]) -> str:
     return ", ".join(parts) or nothing
 
 
-def _erasure_label(result: dict[str, Any]) -> str:
+def _erasure_label(job: Job) -> str:
+    result, expected = job.result, job.options.get("expected")
     if not result:
         return ""
     count = result["workspaces"]
@@ -181,8 +184,10 @@ def _erasure_label(result: dict[str, Any]) -> str:
     traces = gettext(
         "The database file still contains traces of deleted rows. Run `python3 manage.py vacuum` at a quiet time."
     )
-    label = counted % {"rows": f"{result['rows']:,}", "count": f"{count:,}"}
-    return label if result["vacuumed"] else f"{label} {traces}"
+    parts = [counted % {"rows": f"{result['rows']:,}", "count": f"{count:,}"}]
+    if expected is not None and expected != result["rows"]:
+        parts.append(gettext("The preview counted %(rows)s.") % {"rows": f"{expected:,}"})
+    return " ".join([*parts, *([] if result["vacuumed"] else [traces])])
 
 
 def _rebuild_label(result: dict[str, Any]) -> str:

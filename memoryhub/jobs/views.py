@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.jobs.downloads import KEPT, find_file, other_host, record_download
-from memoryhub.jobs.kinds import listed_kinds
+from memoryhub.jobs.kinds import kinds, listed_kinds
 from memoryhub.jobs.labels import WorkRow, work_row
 from memoryhub.jobs.listing import WorkItem, job_item, list_work
 from memoryhub.jobs.queue import cancel_job, retry_job
@@ -93,6 +93,7 @@ def job_page(request: HttpRequest, pk: int) -> HttpResponse:
         "kept_until": job.finished_at + KEPT if file and job.finished_at else None,
         "indexes": _indexes(job),
     }
+    context |= kinds()[job.kind].details(request, job)
     return render_page(request, "jobs/job.html", context, fragment="job")
 
 

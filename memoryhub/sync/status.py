@@ -20,6 +20,7 @@ from knowledge_app.services.documents.write_rules import (
     writable,
 )
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
+from memoryhub.forgetting.agent_files import text_of_file
 from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.sync.write_back import KNOWLEDGE
 from sessions_app.models import SourceFile, SyncState, Workspace
@@ -135,8 +136,7 @@ def first_difference(files: list[FileStatus]) -> tuple[FileStatus, list[DiffLine
     """Return the first document with unwritten changes and the diff of its file, if there is one."""
     for file in files:
         if file.standing == "ahead" and file.document and file.document.head:
-            synced = file.document.synced_revision
-            return file, diff_lines(synced.content if synced else "", file.document.head.content)
+            return file, diff_lines(text_of_file(file.document), file.document.head.content)
     return None
 
 

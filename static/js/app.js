@@ -49,6 +49,14 @@ document.addEventListener("click", ({ target }) => {
   } else if (target.matches("dialog")) target.close();
 });
 
+/* In a field for a few names, Enter submits and Shift+Enter starts a line. */
+document.addEventListener("keydown", (event) => {
+  const { target, key, shiftKey, isComposing } = event;
+  if (key !== "Enter" || shiftKey || isComposing || !target.matches?.("textarea[data-enter]")) return;
+  event.preventDefault();
+  target.form.requestSubmit();
+});
+
 /* A link to an entry inside a folded stretch opens what hides it. */
 const unfold = () => {
   const entry = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -260,9 +260,31 @@ def test_a_person_is_forgotten(page: Page, agent: Path, hand):
     does.look("preview")
     does.tick(page.locator("#is-sure"))
     does.button("Forget permanently")
+    expect(page.locator("#job")).to_contain_text("Queued")
+    run_jobs()
+    expect(page.locator("#job")).to_contain_text("Erased in")
+    expect(page.locator("#erased-files")).to_contain_text("still has")
+    does.look("erased")
+    does.link("Receipts")
     expect(page.locator("#receipts")).to_contain_text("by olga")
-    does.look("receipt")
     assert not Entry.objects.filter(content__contains="Ana Lind").exists()
+
+
+def test_a_person_is_found_with_enter(page: Page, agent: Path, hand):
+    taken(agent)
+    does = hand(page)
+    page.goto("/person-data/")
+    names = page.get_by_label("Names")
+    names.press("x")
+    names.press("Shift+Enter")
+    names.press_sequentially("Ana Lind")
+    expect(names).to_have_value("x\nAna Lind")
+    names.fill("Ana Lind")
+    names.press("Enter")
+    expect(page.locator("#found")).to_be_visible()
+    does.tick(page.locator("#is-sure"))
+    does.press(page.locator("#erase button[type=submit]"))
+    expect(page.locator("h1")).to_contain_text("Erasure")
 
 
 def test_entries_are_recategorised_in_bulk_and_restored(page: Page, hand):

@@ -20,9 +20,11 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.forgetting import rows, rules
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.integrity import check_memory
+from memoryhub.jobs.queue import retry_job
+from memoryhub.models import Job
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
 from sessions_app.services.audit import By, open_guard
-from tests.hub import AGENT, NOW, PERSON, add, open_at, raises_code, talk
+from tests.hub import AGENT, NOW, PERSON, add, open_at, raises_code, run_jobs, talk
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -286,11 +288,16 @@ def test_an_operator_previews_and_applies_an_erasure(workspace, admin_client, ed
     total = page.context["preview"].total
     assert admin_client.post(url, asked | {"expected": total}).status_code == 200
     assert KeyValue.objects.exists()
-    done = admin_client.post(url, asked | {"expected": total, "is_sure": "on"}, follow=True)
+    done = admin_client.post(url, asked | {"expected": total, "is_sure": "on"})
+    assert done["Location"] == reverse("job", args=[Job.objects.get().pk])
+    assert "quicksilver" not in json.dumps(Job.objects.get().options).lower()
+    run_jobs()
 
-    assert f"Forgotten in {total} rows." in done.content.decode()
+    page = admin_client.get(done["Location"]).content.decode()
+    assert f"Erased in {total} rows of 1 workspace." in page
+    assert "The preview counted" not in page
     assert holding("quicksilver") == set()
-    assert "quicksilver" not in done.content.decode()
+    assert "quicksilver" not in page
     receipt = Forgotten.objects.get()
     admin_client.post(reverse("allow-forgotten", args=["atlas", receipt.pk]))
     assert "re-import allowed" in admin_client.get(url).content.decode()
@@ -302,11 +309,47 @@ def test_an_operator_previews_and_applies_an_erasure(workspace, admin_client, ed
         ({"kind": "phrase", "words": "ab"}, "at least three"),
         ({"kind": "session", "words": "cli:none"}, "No session has this key"),
         ({"kind": "phrase", "words": "xylophone"}, "No matches"),
-        ({"kind": "phrase", "words": "xylophone", "expected": 3, "is_sure": "on"}, "Nothing in this workspace"),
     ],
 )
 def test_a_request_that_can_not_be_carried_out_is_explained(workspace, admin_client, values, words):
     assert words in admin_client.post(reverse("forget", args=["atlas"]), values).content.decode()
+
+
+def test_what_came_after_the_preview_is_erased_too_and_counted(workspace, admin_client):
+    url, asked = reverse("forget", args=["atlas"]), {"kind": "phrase", "words": CANARY}
+    write_value(workspace, "k", f"has {CANARY}", by=BY)
+    total = admin_client.post(url, asked).context["preview"].total
+    write_value(workspace, "late", f"has {CANARY}", by=BY)
+
+    done = admin_client.post(url, asked | {"expected": total, "is_sure": "on"})
+    run_jobs()
+
+    page = admin_client.get(done["Location"]).content.decode()
+    assert f"Erased in {total + 2} rows of 1 workspace. The preview counted {total}." in page
+    assert not KeyValue.objects.exists()
+    assert sum(Forgotten.objects.get().counts.values()) == total + 2
+
+
+def test_an_erasure_that_finds_nothing_leaves_no_receipt(workspace, admin_client):
+    asked = {"kind": "phrase", "words": "xylophone", "expected": 3, "is_sure": "on"}
+    done = admin_client.post(reverse("forget", args=["atlas"]), asked)
+
+    run_jobs()
+
+    assert "Nothing in this workspace contains it." in admin_client.get(done["Location"]).content.decode()
+    assert not Forgotten.objects.exists()
+
+
+def test_a_repeated_job_erases_what_is_left_and_keeps_the_counts(workspace, admin_client):
+    write_value(workspace, "k", f"has {CANARY}", by=BY)
+    asked = {"kind": "phrase", "words": CANARY, "expected": 2, "is_sure": "on"}
+    admin_client.post(reverse("forget", args=["atlas"]), asked)
+    run_jobs()
+
+    retry_job(Job.objects.get(), by=BY)
+    run_jobs()
+
+    assert {(job.status, job.result["rows"]) for job in Job.objects.all()} == {("done", 2)}
 
 
 def test_the_command_previews_first_and_keeps_a_receipt(workspace, command):

@@ -18,6 +18,7 @@ from memoryhub.forgetting.erasure import lift
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session
 from tests.forgetting.test_forgetting import BY, CANARY, forget, holding
+from tests.hub import run_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -145,7 +146,9 @@ def test_a_database_in_use_is_not_vacuumed(workspace, admin_client, command):
     write_value(workspace, "k", f"has {CANARY}", by=BY)
     asked = {"kind": "phrase", "words": CANARY, "expected": 2, "is_sure": "on"}
 
-    page = admin_client.post(reverse("forget", args=["atlas"]), asked, follow=True)
+    url = admin_client.post(reverse("forget", args=["atlas"]), asked)["Location"]
+    run_jobs()
+    page = admin_client.get(url)
 
     assert "manage.py vacuum" in page.content.decode()
     assert command("vacuum", status=1)["error"]["code"] == "database_busy"

@@ -8,8 +8,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext, gettext_noop
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
+from knowledge_app.models import Forgotten
+from memoryhub.forgetting.agent_files import BAR
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -22,6 +24,7 @@ from memoryhub.permissions import (
     is_hub_operator,
     require_hub_operator,
 )
+from memoryhub.sync.erased_files import files_context
 from memoryhub.sync.forms import FolderForm
 from memoryhub.sync.source_folders import add_folder, follow_folder, remove_folder
 from memoryhub.sync.status import accepted_changes, first_difference, read_only_reasons, written_files
@@ -42,6 +45,7 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
     state = SyncState.objects.filter(workspace=workspace).first()
     page = keyset_page(read_only, order=("path", "id"), params=request.GET, size=100)
     reasons = read_only_reasons(workspace)
+    difference = first_difference(files)
     context = {
         "workspace": workspace,
         "state": state,
@@ -52,7 +56,8 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
         "waiting_count": sum(file.standing == "ahead" for file in files),
         "held": [file for file in files if file.held],
         "accepted": accepted_changes(workspace),
-        "difference": first_difference(files),
+        "difference": difference,
+        "has_forgotten": difference is not None and any(BAR in line.text for line in difference[1]),
         "page": page,
         "read_only": [(source, reasons.get(source.path, "")) for source in page.rows],
         "folders": workspace.source_folders.filter(removed_at=None).order_by("label"),
@@ -121,6 +126,25 @@ def change_source_folder(request: HttpRequest, slug: str, pk: int) -> HttpRespon
     return redirect("sync", slug)
 
 
+@require_GET
+def erased_files(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Show the state of the agents' files that contained what was erased in a workspace."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    return _erased_files(request, get_object_or_404(Forgotten, workspace=workspace, pk=pk))
+
+
+@require_GET
+def erased_files_of_person(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the state of the agents' files that contained a person erased in the whole hub."""
+    require_hub_operator(request)
+    return _erased_files(request, get_object_or_404(Forgotten, workspace=None, pk=pk))
+
+
+def _erased_files(request: HttpRequest, receipt: Forgotten) -> HttpResponse:
+    context = {"workspace": receipt.workspace, **files_context(request, receipt)}
+    return render_page(request, "sync/erased_files_page.html", context, fragment="files")
+
+
 @require_POST
 def send(request: HttpRequest, slug: str) -> HttpResponse:
     """Write the hub's newer texts to the agent's files; an operator may do so even if two-way sync is off."""
@@ -131,6 +155,9 @@ def send(request: HttpRequest, slug: str) -> HttpResponse:
         request_sync(workspace, by=by_person(request), send=True)
     except MemoryHubError as error:
         messages.error(request, error.message)
+    if receipt := parse_int(request.POST.get("receipt"), digits=18):
+        is_of_workspace = Forgotten.objects.filter(pk=receipt, workspace=workspace).exists()
+        return redirect(*(("erased-files", slug) if is_of_workspace else ("erased-files-of-person",)), receipt)
     fact = parse_int(request.POST.get("fact"), digits=18)
     if fact:
         return redirect("documents:fact", slug, fact)

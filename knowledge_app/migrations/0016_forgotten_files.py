@@ -1,0 +1,13 @@
+from django.db import migrations
+
+from memoryhub.lib.add_column import AddColumn
+from memoryhub.lib.fields import JSONTextField
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [("knowledge_app", "0015_decided_parts")]
+
+    operations = [
+        AddColumn("forgotten", "files", JSONTextField(blank=True, db_default={}, default=dict)),
+    ]
