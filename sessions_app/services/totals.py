@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -42,24 +42,27 @@ def add_entries(session: Session, entries: Sequence[Entry], *, now: datetime) ->
         active_tokens = 0 if entry.is_injected else entry.token_count
         for place, amount in enumerate((1, entry.token_count, active_tokens)):
             days[day, entry.kind][place] += amount
-    rows = [
+    _add_to_session(session, days)
+    _add_to_workspace(session, days)
+
+
+def _add_to_session(session: Session, days: Mapping[tuple[date, str], Sequence[int]]) -> None:
+    rows = [row | {"session_id": session.pk} for row in _rows(session, days)]
+    unique, condition = ("session_id", "day", "kind"), "session_id IS NOT NULL"
+    add_to_rows(DailyTotal, rows, unique=unique, condition=condition, sums=AMOUNTS)
+
+
+def _add_to_workspace(session: Session, days: Mapping[tuple[date, str], Sequence[int]]) -> None:
+    rows = [row | {"part": _part_of(session)} for row in _rows(session, days)]
+    unique, condition = ("workspace_id", "day", "kind", "part"), "session_id IS NULL"
+    add_to_rows(DailyTotal, rows, unique=unique, condition=condition, sums=AMOUNTS)
+
+
+def _rows(session: Session, days: Mapping[tuple[date, str], Sequence[int]]) -> list[dict[str, Any]]:
+    return [
         {"workspace_id": session.workspace_id, "day": day, "kind": kind} | dict(zip(AMOUNTS, amounts, strict=True))
         for (day, kind), amounts in sorted(days.items())
     ]
-    add_to_rows(
-        DailyTotal,
-        [row | {"session_id": session.pk} for row in rows],
-        unique=("session_id", "day", "kind"),
-        condition="session_id IS NOT NULL",
-        sums=AMOUNTS,
-    )
-    add_to_rows(
-        DailyTotal,
-        [row | {"part": _part_of(session)} for row in rows],
-        unique=("workspace_id", "day", "kind", "part"),
-        condition="session_id IS NULL",
-        sums=AMOUNTS,
-    )
 
 
 def _part_of(session: Session) -> int:
@@ -77,21 +80,13 @@ def recount_session(session: Session) -> None:
     days = _days_of(session)
     new = {(row["day"], row["kind"]): [row["entries"], row["tokens"], row["active_tokens"]] for row in days}
     DailyTotal.objects.filter(session=session).delete()
-    DailyTotal.objects.bulk_create(
-        DailyTotal(
-            workspace_id=session.workspace_id,
-            session=session,
-            day=day,
-            kind=kind,
-            **dict(zip(AMOUNTS, amounts, strict=True)),
-        )
-        for (day, kind), amounts in new.items()
-    )
-    for day, kind in sorted(old.keys() | new.keys()):
-        nothing = [0, 0, 0]
-        change = [n - o for n, o in zip(new.get((day, kind), nothing), old.get((day, kind), nothing), strict=True)]
-        if any(change):
-            _move_day(session, day, kind, change)
+    _add_to_session(session, new)
+    nothing = [0, 0, 0]
+    changes = {
+        place: [n - o for n, o in zip(new.get(place, nothing), old.get(place, nothing), strict=True)]
+        for place in sorted(old.keys() | new.keys())
+    }
+    _change_workspace(session, {place: change for place, change in changes.items() if any(change)})
     session.entry_count = sum(row["entries"] for row in days)
     session.total_tokens = sum(row["tokens"] for row in days)
     session.active_entry_count = sum(row["active_entries"] for row in days)
@@ -106,6 +101,15 @@ def forget_days(session: Session) -> None:
         change = [-getattr(row, name) for name in AMOUNTS]
         _move_day(session, row.day, row.kind, change)
     DailyTotal.objects.filter(session=session).delete()
+
+
+def _change_workspace(session: Session, changes: Mapping[tuple[date, str], Sequence[int]]) -> None:
+    """Add to daily totals of a session's workspace, in their order, so that others don't wait in a circle."""
+    if all(min(change) >= 0 and change[2] <= change[1] for change in changes.values()):  # valid as rows of their own
+        _add_to_workspace(session, changes)
+        return
+    for (day, kind), change in changes.items():
+        _move_day(session, day, kind, change)
 
 
 def _move_day(session: Session, day: date, kind: str, change: Sequence[int]) -> None:
