@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
+from memoryhub.lib.prepared import PreparedRows
 from memoryhub.models import Preferences
 
 ZONE_COOKIE = "zone"  # set by static/js/preferences.js
@@ -20,6 +21,7 @@ NO_TEXT = "/changes/"  # polled by open pages; its responses contain no text or 
 FOR_AGENTS = ("/api/", "/mcp")  # always in English
 FOR_PEOPLE = "/api/v1/docs/"
 GetResponse = Callable[[HttpRequest], HttpResponse]
+_PREFERENCES = PreparedRows(1, lambda user: Preferences.objects.filter(user=user))
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def preferences_of(request: HttpRequest) -> Preferences:
     """Return the saved preferences of a user, or unsaved defaults."""
     if request.path.endswith(NO_TEXT) or not request.user.is_authenticated:
         return Preferences()
-    return Preferences.objects.filter(user=request.user).first() or Preferences(user=request.user)
+    return _PREFERENCES.first(request.user.pk) or Preferences(user=request.user)
 
 
 def language_of(request: HttpRequest, preferred: str) -> str:

@@ -26,11 +26,15 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
 )
+from memoryhub.lib.prepared import PreparedRows
 from memoryhub.lib.text.forgotten import MARK
 from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.lifecycle import forgotten_key
 
 FORGOTTEN = "contains forgotten content"  # the start of what the report says
+_FORGOTTEN = PreparedRows(
+    1, lambda pk: Forgotten.objects.filter(Q(workspace=pk) | Q(workspace=None), lifted_at=None).order_by("id")
+)
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,7 @@ class ImportRules:
 
 def import_rules(workspace: Workspace) -> ImportRules | None:
     """Return the rules for imports into a workspace, or None if nothing was forgotten."""
-    of_workspace = Q(workspace=workspace.pk or 0) | Q(workspace=None)
-    rows = Forgotten.objects.filter(of_workspace, lifted_at=None).order_by("id")
-    kept = [row for row in rows if row.digests]
+    kept = [row for row in _FORGOTTEN.all(workspace.pk or 0) if row.digests]
     if not kept:
         return None
     own_key, hub_key = hash_key(workspace), hash_key(None)

@@ -10,11 +10,13 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from memoryhub.lib.layouts.records import FileRead, HistoryLog, Problem
+from memoryhub.lib.prepared import PreparedRows
 from sessions_app.models import ImportProblem, ImportReport, Session, SourceFile, SourceFolder, Workspace
 
 SESSIONS = "sessions"  # in SourceFile.extra: the keys of the sessions of a file whose records have ids
 HISTORY_EXTRA = "history_extra"  # in SourceFile.extra: what a history file has beside its entries
 Status = SourceFile.Status
+_SOURCE = PreparedRows(2, lambda workspace, path: SourceFile.objects.filter(workspace=workspace, path_hash=path))
 
 
 def path_hash(path: str) -> str:
@@ -27,9 +29,7 @@ def folder_hash(path: str, project: str = "") -> str:
 
 
 def find_source(workspace: Workspace, path: str) -> SourceFile | None:
-    if workspace.pk is None:
-        return None
-    return SourceFile.objects.filter(workspace=workspace, path_hash=path_hash(path)).first()
+    return None if workspace.pk is None else _SOURCE.first(workspace.pk, path_hash(path))
 
 
 def is_recorded(row: SourceFile | None, read: FileRead) -> bool:
