@@ -37,6 +37,8 @@ STORAGES |= {  # noqa: F405
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, with the same locking as in a hub
     DATABASES["default"]["TEST"] = {"NAME": f"{SHARED_BY_PROCESSES}/tests.sqlite3"}  # noqa: F405
+    # Most of SQLite's time is for preparing statements, of which tests have more kinds than a hub.
+    DATABASES["default"]["OPTIONS"]["cached_statements"] = 1_000  # noqa: F405
 else:
     # Most tests are one transaction, in which a page may be built for as long as a busy machine takes.
     own = " -c synchronous_commit=off -c idle_in_transaction_session_timeout=0"
