@@ -28,13 +28,17 @@ class Hand:
     def section(self, name: str, tab: str = "") -> None:
         """Open a section of the workspace, and one of its tabs; their links may include a count.
 
-        On a phone, sections that have no room are in the menu More.
+        On a phone, sections that have no room are in the menu More. Waits for each new page: the one that is left
+        may contain what the test looks for next.
         """
         label = re.compile(rf"^\s*{name}\b")
         if not self.page.locator(".sidenav a").filter(has_text=label, visible=True).count():
             self.press(self.page.locator(".sidenav-more > summary"))
-        self.press(self.page.locator(".sidenav a").filter(has_text=label, visible=True).first)
-        if tab:
+        with self.page.expect_navigation():
+            self.press(self.page.locator(".sidenav a").filter(has_text=label, visible=True).first)
+        if not tab:
+            return
+        with self.page.expect_navigation():
             self.press(self.page.locator(".section-tabs a").filter(has_text=re.compile(rf"^\s*{tab}\b")).first)
 
     def button(self, name: str) -> None:

@@ -216,6 +216,7 @@ def test_memory_is_edited_merged_and_restored(page: Page):
     page.goto(f"/w/nova/memory/{document.pk}/?revision=1")
     page.focus("button:has-text('Restore this revision')")
     page.keyboard.press("Enter")
+    expect(page.locator("#messages")).to_contain_text("Revision 1 restored as revision")
     expect(page.locator("#document")).to_contain_text(FACTS[0])
 
 
