@@ -327,8 +327,10 @@ def test_an_agent_is_connected(page: Page, live_server, hand):
 
 
 @pytest.fixture
-def real_hub(tmp_path: Path) -> Iterator[RealHub]:
+def real_hub(tmp_path: Path, new_database: Callable[[Path], None]) -> Iterator[RealHub]:
     hub = RealHub(tmp_path / "home")
+    hub.home.mkdir()
+    new_database(hub.home / "memoryhub.sqlite3")
     hub.start()
     yield hub
     hub.stop()
