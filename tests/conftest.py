@@ -115,7 +115,7 @@ def _flush_what_has_rows() -> Iterator[None]:
 
     def teardown(_self: TransactionTestCase) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
-            filled = _tables_with_rows(cursor)
+            filled = tables_with_rows(cursor)
             guarded = [protection for protection in protections() if protection.table in filled]
             for statement in (sql for protection in guarded for sql in remove_sql(connection, protection)):
                 cursor.execute(statement)
@@ -130,7 +130,7 @@ def _flush_what_has_rows() -> Iterator[None]:
         yield
 
 
-def _tables_with_rows(cursor: Any) -> list[str]:
+def tables_with_rows(cursor: Any) -> list[str]:
     tables = sorted({model._meta.db_table for model in apps.get_models(include_auto_created=True)} - MIGRATED_TABLES)
     quote = connection.ops.quote_name
     cursor.execute(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from playwright.sync_api import Page, expect
 
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import import_document
-from memoryhub.demo import write_demo
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.executing import execute
 from memoryhub.sync.importing import import_workspace
@@ -95,13 +93,15 @@ PAGES = ["", "sessions/", "statistics/", "memory/", "history/", "knowledge/", "o
 PAGES += ["key-values/", "terms/", "cached-responses/", "imports/", "imports/files/"]
 
 
-def take_demo(tmp_path: Path) -> tuple[str, str]:
-    for name, folder in write_demo(tmp_path, today=date(2026, 3, 20)).items():
-        import_workspace(folder, by=By(Actor("command", "test"), timezone.now()), name=name)
-    return "atlas", "telegram:55120344"
+DEMO = "atlas", "telegram:55120344"
 
 
-def take_fixtures(_tmp_path: Path) -> tuple[str, str]:
+def take_demo(request: pytest.FixtureRequest) -> tuple[str, str]:
+    request.getfixturevalue("demo")
+    return DEMO
+
+
+def take_fixtures(_request: pytest.FixtureRequest) -> tuple[str, str]:
     if not FIXTURES.exists():
         pytest.skip("the fixtures aren't beside the clone")
     for name in ("nanobot-current", "grip", "grid"):
@@ -110,8 +110,8 @@ def take_fixtures(_tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("take", [take_demo, take_fixtures])
-def test_full_pages_fit_every_screen(page: Page, tmp_path: Path, take):
-    slug, key = take(tmp_path)
+def test_full_pages_fit_every_screen(page: Page, request: pytest.FixtureRequest, take):
+    slug, key = take(request)
     session = Session.objects.get(key=key, workspace__slug=slug)
     base = f"/w/{slug}/sessions/{session.pk}/"
     addresses = ["/", "/import/", base, f"{base}context/", f"{base}statistics/"]
@@ -124,9 +124,9 @@ def test_full_pages_fit_every_screen(page: Page, tmp_path: Path, take):
             assert overflow <= 0, f"{address} is too wide at {width}"
 
 
-def test_full_pages_are_accessible(page: Page, tmp_path: Path):
+def test_full_pages_are_accessible(page: Page, demo: None):
     """Pages with many rows; test_every_page.py has one row of each kind."""
-    slug, key = take_demo(tmp_path)
+    slug, key = DEMO
     page.emulate_media(color_scheme="dark")
     session = Session.objects.get(key=key, workspace__slug=slug)
     base = f"/w/{slug}/sessions/{session.pk}/"

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
-from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from knowledge_app.models import KnowledgeEntry
-from memoryhub.demo import write_demo
 from memoryhub.search.views import search as search_views
-from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, By
 from tests.browser.accessibility import accessibility_faults
 from tests.searches import know, say
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture
-def demo(transactional_db: None, tmp_path: Path) -> None:
-    for name, folder in write_demo(tmp_path, today=date(2026, 3, 20)).items():
-        import_workspace(folder, by=By(Actor("command", "test"), timezone.now()), name=name)
 
 
 def test_results_update_while_typing_and_the_address_follows(page: Page, demo: None):
