@@ -43,8 +43,13 @@ MIGRATED_TABLES = {"django_content_type", "auth_permission"}
 LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # see pytest_collection_modifyitems
 
 
+@pytest.hookimpl(trylast=True)  # after pytest-randomly
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests that don't use the database if the run is only about PostgreSQL: they run with SQLite."""
+    """Run the browser tests first and together, so that they share a browser. Starting one takes a second.
+
+    Deselect tests that don't use the database if the run is only about PostgreSQL: they run with SQLite.
+    """
+    items.sort(key=lambda one: one.get_closest_marker("browser") is None)
     if LEAVE_OUT:
         alike = [one for one in items if not _asks_a_database(one)]
         config.hook.pytest_deselected(items=alike)

@@ -19,9 +19,12 @@ expect.set_options(timeout=30_000)  # as long as actions wait: a busy machine ma
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """Module-scoped, because Playwright's event loop occupies the thread while it runs."""
+    """One browser for all tests of this folder, which run one after another (see tests/conftest.py).
+
+    Not for the whole session, because Playwright's event loop occupies the thread while it runs.
+    """
     path = chromium_path()
     if path is None:
         if os.environ.get("MEMORYHUB_REQUIRE_BROWSER"):
