@@ -127,6 +127,8 @@ if MEMORYHUB_OIDC_ISSUER:
         raise ImproperlyConfigured('MEMORYHUB_OIDC_ISSUER is set: run `.venv/bin/pip install "authlib>=1.9"`.')
 # MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 keeps it forever. Default: 90 days.
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
+# MEMORYHUB_RECORD_DAYS: how long records of finished work are kept; 0 keeps them forever. Default: 0 days.
+MEMORYHUB_RECORD_DAYS = int(os.environ.get("MEMORYHUB_RECORD_DAYS", "0"))
 # MEMORYHUB_TOKEN: the token of the command mcp_server. Default: none.
 MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
 # MEMORYHUB_ADMIN: whether the administration is served, to operators only. Default: on.

@@ -16,6 +16,7 @@ from memoryhub.graph import embedding_run
 from memoryhub.graph.graph_cache import drop_stale_graphs
 from memoryhub.hygiene import scanning
 from memoryhub.jobs.queue import forget_old_jobs
+from memoryhub.jobs.retention import delete_old_records
 from memoryhub.processes import forget_old_processes
 from memoryhub.runs import compress, consolidate
 from sessions_app.models import Run, Session
@@ -45,6 +46,7 @@ def prune(now: datetime) -> None:
     """Delete old jobs, records, calls, OAuth clients, sign-ins, processes and graphs, and seal audit records."""
     forget_old_jobs(now)
     forget_old_accesses(now)
+    delete_old_records(now)
     delete_old_calls(now)
     delete_unused_clients(now)
     seal_records(now)

@@ -1,4 +1,4 @@
-"""Test the connection to a model with one small call."""
+"""Try settings before they are saved: the connection to a model, with one small call, and what retention deletes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 
+from memoryhub.jobs.retention import old_records
 from memoryhub.lib.embeddings import embed
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import ask
+from sessions_app.services.access_log import old_accesses
 from sessions_app.services.model_choice import hub_embeddings, hub_model
 from sessions_app.services.stored_settings import HubSettings
 
@@ -66,4 +70,21 @@ def _timed(call: Callable[[], str]) -> ConnectionTest:
     return ConnectionTest(is_connected=True, text=words % {"result": text, "seconds": seconds})
 
 
-TESTS: dict[str, Callable[[HubSettings], ConnectionTest]] = {"model": try_model, "embeddings": try_embeddings}
+def preview_retention(hub: HubSettings) -> ConnectionTest:
+    """Count what a worker would delete."""
+    now, days = timezone.now(), hub.values["MEMORYHUB_ACCESS_DAYS"]
+    counts = [(gettext("access records"), old_accesses(days, now).count())] if days else []
+    if days := hub.values["MEMORYHUB_RECORD_DAYS"]:
+        counts += [(str(name), rows.count()) for name, rows in old_records(days, now)]
+    found = ", ".join(f"{name} ({number_format(count)})" for name, count in counts if count)
+    words = (
+        gettext("Would be deleted: %(found)s.") % {"found": found} if found else gettext("Nothing would be deleted.")
+    )
+    return ConnectionTest(is_connected=True, text=words)
+
+
+TESTS: dict[str, Callable[[HubSettings], ConnectionTest]] = {
+    "model": try_model,
+    "embeddings": try_embeddings,
+    "retention": preview_retention,
+}

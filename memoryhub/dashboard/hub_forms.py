@@ -23,6 +23,7 @@ class SectionForm(forms.Form):
 
     settings_by_field: dict[str, str] = {}
     is_testable = False
+    test_label = _("Test connection")
 
     def __init__(self, data: Any = None, *, current: HubSettings) -> None:
         fields = self.settings_by_field.items()
@@ -186,7 +187,9 @@ class BackupForm(SectionForm):
 
 
 class RetentionForm(SectionForm):
-    settings_by_field = {"access_days": "MEMORYHUB_ACCESS_DAYS"}
+    settings_by_field = {"access_days": "MEMORYHUB_ACCESS_DAYS", "record_days": "MEMORYHUB_RECORD_DAYS"}
+    is_testable = True
+    test_label = _("Preview")
 
     access_days = forms.IntegerField(
         min_value=0,
@@ -194,6 +197,16 @@ class RetentionForm(SectionForm):
         label=_("Keep the access log for (days)"),
         help_text=_("0 keeps it forever. Memory itself is never deleted by age."),
     )
+    record_days = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=36_500,
+        label=_("Keep records of finished work for (days)"),
+        help_text=_("Webhook deliveries, import reports, idempotency keys and failed replies. 0 keeps them forever."),
+    )
+
+    def clean_record_days(self) -> int:
+        return self.cleaned_data["record_days"] or 0
 
 
 SECTIONS: dict[str, tuple[Any, type[SectionForm]]] = {

@@ -93,6 +93,9 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
         "first sign-in, without roles. Default: none; they need an invitation."
     ),
     "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it forever. Default: 90."),
+    "MEMORYHUB_RECORD_DAYS": _(
+        "How long records of finished work are kept, in days (retention.md); `0` keeps them forever. Default: 0."
+    ),
     "MEMORYHUB_ADMIN": _(
         "`0` turns the administration at `/admin/` off, which only hub operators can open. Default: on."
     ),

@@ -142,10 +142,13 @@ def _having(**conditions: object) -> QuerySet[AccessRecord]:
     return AccessRecord.objects.filter(pk__in=AccessedRow.objects.filter(**conditions).values("access"))
 
 
+def old_accesses(days: int, now: datetime) -> QuerySet[AccessRecord]:
+    return AccessRecord.objects.filter(at__lt=now - timedelta(days=days))
+
+
 def forget_old_accesses(now: datetime) -> None:
     """Delete records older than the retention setting, a few thousand per call; 0 days keeps them."""
     if days := hub_settings().values["MEMORYHUB_ACCESS_DAYS"]:
-        limit = now - timedelta(days=days)
-        old = AccessRecord.objects.filter(at__lt=limit).order_by("at").values_list("pk", flat=True)
+        old = old_accesses(days, now).order_by("at").values_list("pk", flat=True)
         if pks := list(old[:MOST_DROPPED]):
             AccessRecord.objects.filter(pk__in=pks).delete()

@@ -33,6 +33,7 @@ TYPES: dict[str, type[str] | type[int] | type[float]] = {
     "MEMORYHUB_BACKUP_HOURS": float,
     "MEMORYHUB_BACKUP_KEEP": int,
     "MEMORYHUB_ACCESS_DAYS": int,
+    "MEMORYHUB_RECORD_DAYS": int,
 }
 MODEL_KEY, EMBEDDING_KEY = "MEMORYHUB_LLM_API_KEY", "MEMORYHUB_EMBEDDING_API_KEY"
 KEYS = {  # API keys, and the settings that say where they are sent
