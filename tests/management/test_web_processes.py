@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from memoryhub.management import web_processes
-from memoryhub.management.http_server import server_config
+from memoryhub.management.http_server import run_server, server_config
 from memoryhub.management.web_processes import WebProcesses
 
 PATIENCE_SECONDS = 60
@@ -105,6 +106,19 @@ def test_processes_that_end_at_once_are_given_up(broken, said, tmp_path):
     )
 
     assert said in ended.stdout, ended.stderr
+
+
+def test_serve_ends_with_the_reason(monkeypatch):
+    def give_up(served: WebProcesses) -> None:
+        served.failure = "A web process can't start."
+
+    monkeypatch.setattr("uvicorn.supervisors.multiprocess.SIGNALS", {})
+    monkeypatch.setattr(WebProcesses, "run", give_up)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        pytest.raises(CommandError, match="A web process can't start"),
+    ):
+        run_server(listener, processes=2)
 
 
 @dataclass
