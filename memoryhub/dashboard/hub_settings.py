@@ -60,8 +60,8 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     ),
     "MEMORYHUB_ROOTS": _(
         "Folders from which pages may import, separated as in `PATH`. The command `import` may import "
-        "from any folder. If a page refuses a folder, it shows operators the value that would allow it. Default: your "
-        "home folder and the folder that contains the clone."
+        "from any folder. If a page refuses a folder, it shows operators the value that would allow it. "
+        "Default: your home folder and the folder that contains the clone."
     ),
     "MEMORYHUB_QUIET_SECONDS": _(
         "How long a file must be unchanged before an import or a sync reads it, in seconds. Default: 1."
