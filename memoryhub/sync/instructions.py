@@ -9,7 +9,7 @@ from pathlib import Path
 from django.conf import settings
 
 from memoryhub.lib.layouts.documents import read_document
-from memoryhub.lib.layouts.records import DocumentRecord, FileRead
+from memoryhub.lib.layouts.records import FileRead
 from memoryhub.lib.safe_folder import Folder, FolderMissing, display_path
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.sources import is_recorded
@@ -47,16 +47,8 @@ def read_instructions(source: Workspace | SourceFolder, stamps: Mapping[str, str
         paths = {path: display_path(str(root / path)) for path in instruction_files(folder, source.layout)}
         folder.skip_unchanged({path: stamps[shown] for path, shown in paths.items() if shown in stamps})
         for path, shown in paths.items():
-            yield _placed(read_document(folder, path), f"{root.name}/{path}", shown)
-
-
-def _placed(read: FileRead, name: str, shown: str) -> FileRead:
-    items = [
-        replace(item, name=name, is_instructions=True) if isinstance(item, DocumentRecord) else item
-        for item in read.items
-    ]
-    problems = [replace(problem, file=shown) for problem in read.problems]
-    return replace(read, path=shown, items=items, problems=problems)
+            read = read_document(folder, path, name=f"{root.name}/{path}", is_instructions=True)
+            yield replace(read, path=shown, problems=[replace(problem, file=shown) for problem in read.problems])
 
 
 def has_changed_instructions(source: Workspace | SourceFolder) -> bool:

@@ -7,12 +7,11 @@ facts of the document. The format follows the program's documentation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, tzinfo
 from itertools import islice
 
-from memoryhub.lib.layouts.documents import read_document
-from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
+from memoryhub.lib.layouts.documents import read_document, unread_file
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead
 from memoryhub.lib.safe_folder import Folder, SkippedPath, UnreadableFile
 
 LAYOUT = "basic-memory"
@@ -37,18 +36,14 @@ def read(folder: Folder, _detected: DetectedLayout, _zone: tzinfo = UTC) -> Iter
     for path in folder.files():
         if isinstance(path, SkippedPath):
             if not is_hidden(path.path):
-                problem = Problem(path.path, None, path.reason, "not read", "rejected")
-                yield FileRead(path.path, "other", None, problems=[problem])
+                yield unread_file(path.path, path.reason, "not read", "rejected")
         elif path.endswith(".md") and not is_hidden(path):
             yield read_note(folder, path)
 
 
 def read_note(folder: Folder, path: str, parent: str = "") -> FileRead:
     """Read a document that is named by its path below ``parent``."""
-    read = read_document(folder, path)
-    name = path.removeprefix(f"{parent}/") if parent else path
-    items = [replace(item, name=name) if isinstance(item, DocumentRecord) else item for item in read.items]
-    return replace(read, items=items)
+    return read_document(folder, path, name=path.removeprefix(f"{parent}/") if parent else path)
 
 
 def is_hidden(path: str) -> bool:

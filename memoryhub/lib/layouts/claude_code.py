@@ -17,7 +17,6 @@ from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
     DetectedLayout,
     DocumentLimit,
-    DocumentRecord,
     FileRead,
     Project,
     SessionRecord,
@@ -103,7 +102,7 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
         yield from _memory(folder, join_path(parent, "memory"))
     instructions = join_path(detected.home, "CLAUDE.md")
     if not detected.settings.get("single_project") and folder.exists(instructions):
-        yield _named(read_document(folder, instructions), "CLAUDE.md", is_instructions=True)
+        yield read_document(folder, instructions, name="CLAUDE.md", is_instructions=True)
 
 
 def _read_session(folder: Folder, path: str, family: forks.Family, zone: tzinfo) -> FileRead:
@@ -188,11 +187,6 @@ def _memory(folder: Folder, parent: str) -> Iterator[FileRead]:
             continue
         name = file.removeprefix(f"{parent}/")
         if name == "MEMORY.md":
-            yield _named(read_document(folder, file), name, limit=INDEX_LIMIT)
+            yield read_document(folder, file, name=name, limit=INDEX_LIMIT)
         else:
-            yield _named(read_document(folder, file), f"memory/{name}")
-
-
-def _named(read: FileRead, name: str, **values: Any) -> FileRead:
-    items = [replace(item, name=name, **values) if isinstance(item, DocumentRecord) else item for item in read.items]
-    return replace(read, items=items)
+            yield read_document(folder, file, name=f"memory/{name}")

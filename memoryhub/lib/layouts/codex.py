@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -13,7 +13,7 @@ from memoryhub.lib.layouts.documents import empty_file, read_document, unreadabl
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import own_id
 from memoryhub.lib.layouts.nanobot import join_path
-from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem, Project
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, visible_line
 
@@ -209,12 +209,7 @@ def _titles(folder: Folder, path: str) -> dict[str, str]:
 def _documents(folder: Folder, home: str) -> Iterator[FileRead]:
     for name in ("AGENTS.md", "AGENTS.override.md"):
         if folder.exists(path := join_path(home, name)):
-            yield _named(read_document(folder, path), name, is_instructions=True)
+            yield read_document(folder, path, name=name, is_instructions=True)
     for name, label in (("MEMORY.md", "MEMORY.md"), ("memory_summary.md", "memories/memory_summary.md")):
         if folder.exists(path := join_path(home, f"memories/{name}")):
-            yield _named(read_document(folder, path), label)
-
-
-def _named(read: FileRead, name: str, **values: Any) -> FileRead:
-    items = [replace(item, name=name, **values) if isinstance(item, DocumentRecord) else item for item in read.items]
-    return replace(read, items=items)
+            yield read_document(folder, path, name=label)

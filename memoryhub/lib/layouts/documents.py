@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import tzinfo
 from difflib import SequenceMatcher
+from typing import Any
 
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
-from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Problem
+from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Outcome, Problem
 from memoryhub.lib.layouts.times import split_prefix
 from memoryhub.lib.safe_folder import FileInfo, Folder, UnchangedFile, UnreadableFile
 from memoryhub.lib.validation import decode_utf8
@@ -30,7 +32,7 @@ def unreadable_file(path: str, kind: FileKind, error: UnreadableFile) -> FileRea
     """Return the FileRead of a file that couldn't be read, or was skipped because it is unchanged."""
     if isinstance(error, UnchangedFile):
         return FileRead(path, kind, None, is_skipped=True)
-    return FileRead(path, kind, None, problems=[Problem(path, None, error.message, "not read", "rejected")])
+    return unread_file(path, error.message, "not read", "rejected", kind)
 
 
 def empty_file(path: str, kind: FileKind, info: FileInfo) -> FileRead:
@@ -39,8 +41,15 @@ def empty_file(path: str, kind: FileKind, info: FileInfo) -> FileRead:
     return FileRead(path, kind, info, problems=[problem], is_empty=True)
 
 
-def read_document(folder: Folder, path: str) -> FileRead:
-    """Read a memory document of up to ``MAX_DOCUMENT_CHARS``."""
+def unread_file(
+    path: str, what: str, action: str = "skipped", outcome: Outcome = "ignored", kind: FileKind = "other"
+) -> FileRead:
+    """Return the FileRead of a file that isn't read, with the reason as its problem."""
+    return FileRead(path, kind, None, problems=[Problem(path, None, what, action, outcome)])
+
+
+def read_document(folder: Folder, path: str, **attributes: Any) -> FileRead:
+    """Read a memory document of up to ``MAX_DOCUMENT_CHARS``. ``attributes``: of its record, such as ``name``."""
     try:
         raw, info = folder.read_bytes(path, limit=4 * MAX_DOCUMENT_CHARS)
     except UnreadableFile as error:
@@ -50,7 +59,8 @@ def read_document(folder: Folder, path: str) -> FileRead:
     if any(map(is_oversize, texts)):
         what = f"has {max(map(len, texts)):,} characters; the limit is {MAX_DOCUMENT_CHARS:,}"
         return FileRead(path, "document", info, problems=[Problem(path, None, what, "not imported", "rejected")])
-    return read
+    items = [replace(item, **attributes) if isinstance(item, DocumentRecord) else item for item in read.items]
+    return replace(read, items=items)
 
 
 def parse_document(path: str, raw: bytes, info: FileInfo | None) -> FileRead:

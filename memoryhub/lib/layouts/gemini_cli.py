@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
-from memoryhub.lib.layouts.documents import empty_file, read_document, unreadable_file
+from memoryhub.lib.layouts.documents import empty_file, read_document, unread_file, unreadable_file
 from memoryhub.lib.layouts.gemini_entries import session_record
 from memoryhub.lib.layouts.gemini_log import ChatLog
 from memoryhub.lib.layouts.json_file import open_json
@@ -78,8 +78,7 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
             for chat in _chats(folder, parent):
                 yield _read_chat(folder, chat, HOMES.get(detected.home, "gemini"), zone)
             if folder.exists(path := join_path(parent, PROMPTS)):
-                problem = Problem(path, None, "repeats the prompts of the sessions", "skipped", "ignored")
-                yield FileRead(path, "other", None, problems=[problem])
+                yield unread_file(path, "repeats the prompts of the sessions")
     for file in MEMORY_FILES.values():
         if folder.exists(path := join_path(detected.home, file)):
             yield read_document(folder, path)
@@ -140,8 +139,7 @@ def _paths_of_projects(folder: Folder, home: str) -> dict[str, str]:
 
 def _read_chat(folder: Folder, chat: _Chat, program: str, zone: tzinfo) -> FileRead:
     if chat.has_successor:
-        what = "was continued by the program as the .jsonl file of the same name"
-        return FileRead(chat.path, "other", None, problems=[Problem(chat.path, None, what, "skipped", "ignored")])
+        return unread_file(chat.path, "was continued by the program as the .jsonl file of the same name")
     if chat.path.endswith(".json"):
         return _read_object(folder, chat, program, zone)
     problems: list[Problem] = []

@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.json_numbers import SpelledText, dump_json, with_spellings
-from memoryhub.lib.layouts.documents import unreadable_file
+from memoryhub.lib.layouts.documents import unread_file, unreadable_file
 from memoryhub.lib.layouts.grid_sessions import read_sessions
 from memoryhub.lib.layouts.json_file import decode_file, open_json
 from memoryhub.lib.layouts.nanobot import join_path
@@ -52,7 +52,7 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
     yield from read_sessions(folder, parent)
     bleve = join_path(parent, "observations.bleve")
     if folder.exists(join_path(bleve, "index_meta.json")):
-        yield FileRead(bleve, "other", None, problems=[Problem(bleve, None, BLEVE_NOTE, "skipped", "ignored")])
+        yield unread_file(bleve, BLEVE_NOTE)
 
 
 def observation_exports(folder: Folder, parent: str) -> list[str]:

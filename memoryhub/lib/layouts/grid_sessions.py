@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, unreadable_file
+from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, FileRead, Problem, SessionRecord, ToolCall
@@ -41,8 +41,7 @@ def read_sessions(folder: Folder, parent: str) -> Iterator[FileRead]:
         yield _read_session(folder, path)
     logs = join_path(parent, "logs")
     for name in folder.names(logs):
-        path = join_path(logs, name)
-        yield FileRead(path, "other", None, problems=[Problem(path, None, LOG_NOTE, "skipped", "ignored")])
+        yield unread_file(join_path(logs, name), LOG_NOTE)
 
 
 def _read_session(folder: Folder, path: str) -> FileRead:

@@ -10,7 +10,14 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.json_numbers import with_spellings
-from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, history_record, read_document, time_problems
+from memoryhub.lib.layouts.documents import (
+    EXCERPT_BYTES,
+    empty_file,
+    history_record,
+    read_document,
+    time_problems,
+    unread_file,
+)
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
 from memoryhub.lib.layouts.nanobot import join_path
@@ -137,7 +144,7 @@ def _time(
 def _leftover_file(folder: Folder, path: str) -> FileRead:
     size = len(folder.read_bytes(path)[0])
     what = f"is left over from an interrupted save ({size} bytes); the .json file is complete"
-    return FileRead(path, "other", None, problems=[Problem(path, None, what, "skipped", "ignored")])
+    return unread_file(path, what)
 
 
 def history_paths(folder: Folder, memory: str) -> list[str]:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any
 
 from memoryhub.lib.layouts.agent_entries import decoded, short_text
-from memoryhub.lib.layouts.documents import read_document
+from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.hermes_messages import MESSAGE, read_rows
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
 from memoryhub.lib.layouts.nanobot import join_path
@@ -21,7 +20,6 @@ from memoryhub.lib.layouts.problem_counts import MAX_NAMED, ProblemCounts
 from memoryhub.lib.layouts.records import (
     DetectedLayout,
     DocumentLimit,
-    DocumentRecord,
     FileRead,
     Problem,
     Project,
@@ -38,7 +36,11 @@ HOMES = ("", ".hermes")  # the second one in a user's home folder
 DEFAULT = "default"  # the profile that is the home itself
 NEWEST_SCHEMA = 30
 SEPARATOR = "§"
-DOCUMENTS = (("memories/MEMORY.md", 2200), ("memories/USER.md", 1375), ("SOUL.md", None))
+DOCUMENTS = (  # with the number of characters that the program writes at most
+    ("memories/MEMORY.md", 2200),
+    ("memories/USER.md", 1375),
+    ("SOUL.md", None),
+)
 RESETS = ("session_reset", "session_switch", "idle", "daily", "suspended", "resume_pending_expired")
 SESSION = (
     "id",
@@ -146,22 +148,11 @@ def _read_profile(folder: Folder, path: str, zone: tzinfo, *, has_documents: boo
         if not folder.exists(place):
             continue
         if has_documents:
-            yield _document(folder, place, limit)
+            kept = {"separator": SEPARATOR, "limit": DocumentLimit(chars=limit)} if limit else {}
+            yield read_document(folder, place, **kept)
         else:
-            problem = Problem(place, None, "belongs to another profile", "import that profile by its name", "ignored")
-            yield FileRead(place, "document", None, problems=[problem])
-
-
-def _document(folder: Folder, path: str, limit: int | None) -> FileRead:
-    """Read a memory file, of which the program refuses to write more than ``limit`` characters."""
-    found = read_document(folder, path)
-    items = [
-        replace(item, separator=SEPARATOR, limit=DocumentLimit(chars=limit))
-        if limit and isinstance(item, DocumentRecord)
-        else item
-        for item in found.items
-    ]
-    return replace(found, items=items)
+            action = "import that profile by its name"
+            yield unread_file(place, "belongs to another profile", action, kind="document")
 
 
 def _sessions(store: Store, path: str, problems: list[Problem], zone: tzinfo) -> Iterator[StoredSession]:

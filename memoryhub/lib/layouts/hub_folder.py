@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast, get_args
 from memoryhub.lib import vectors
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts import grid, grip
-from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unreadable_file
+from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry, rejection_reason
 from memoryhub.lib.layouts.hub import (
     DOCUMENT_INFO,
@@ -140,12 +140,11 @@ def _read_documents(folder: Folder) -> Iterator[FileRead]:
         yield replace(file, items=[])
     for info in infos.values():
         if folder.exists(join_path("documents", info.name)):
-            yield _with_info(read_document(folder, join_path("documents", info.name)), info)
+            yield read_document(folder, join_path("documents", info.name), **_attributes(info))
     for file_or_link in folder.files("documents"):
         path = file_or_link if isinstance(file_or_link, str) else ""
         if path and path.removeprefix("documents/") not in infos:
-            problem = Problem(path, None, "is not a document that MemoryHub knows", "skipped", "ignored")
-            yield FileRead(path, "other", None, problems=[problem])
+            yield unread_file(path, "is not a document that MemoryHub knows")
 
 
 def _document_info(row: Any) -> DocumentInfo:
@@ -158,15 +157,14 @@ def _document_info(row: Any) -> DocumentInfo:
     return info
 
 
-def _with_info(file: FileRead, info: DocumentInfo) -> FileRead:
+def _attributes(info: DocumentInfo) -> dict[str, Any]:
     limit = DocumentLimit(info.chars, info.byte_count, info.lines)
-    stated = {
+    return {
         "name": info.name,
         "separator": info.separator,
         "limit": None if limit == DocumentLimit() else limit,
         "is_instructions": info.is_instructions,
     }
-    return replace(file, items=[replace(cast("Any", item), **stated) for item in file.items])
 
 
 def _read_rows(folder: Folder) -> Iterator[FileRead]:

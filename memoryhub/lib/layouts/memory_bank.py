@@ -11,8 +11,9 @@ from datetime import UTC, tzinfo
 
 from memoryhub.lib.layouts import cline_tasks
 from memoryhub.lib.layouts.basic_memory import is_hidden, read_note
+from memoryhub.lib.layouts.documents import unread_file
 from memoryhub.lib.layouts.nanobot import join_path
-from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead
 from memoryhub.lib.safe_folder import Folder, SkippedPath
 
 LAYOUT = "memory-bank"
@@ -44,7 +45,6 @@ def read(folder: Folder, detected: DetectedLayout, _zone: tzinfo = UTC) -> Itera
     if detected.workspace or not cline_tasks.task_names(folder):
         for path in folder.files(detected.workspace):
             if isinstance(path, SkippedPath):
-                problem = Problem(path.path, None, path.reason, "not read", "rejected")
-                yield FileRead(path.path, "other", None, problems=[problem])
+                yield unread_file(path.path, path.reason, "not read", "rejected")
             elif path.endswith(".md") and not is_hidden(path):
                 yield read_note(folder, path, detected.workspace)

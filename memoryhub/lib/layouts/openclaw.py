@@ -6,19 +6,16 @@ https://docs.openclaw.ai/concepts/agent-workspace
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
-from memoryhub.lib.layouts.documents import read_document
+from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.openclaw_files import INDEX, read_files, session_names
 from memoryhub.lib.layouts.openclaw_store import sessions
 from memoryhub.lib.layouts.records import (
     DetectedLayout,
     DocumentLimit,
-    DocumentRecord,
     FileRead,
-    Problem,
     Project,
 )
 from memoryhub.lib.layouts.store_files import from_store, read_store
@@ -140,7 +137,10 @@ def _read_store(folder: Folder, path: str, zone: tzinfo) -> Iterator[FileRead]:
 
 
 def _read_documents(folder: Folder, workspace: str, *, is_first: bool) -> Iterator[FileRead]:
-    """Yield the documents of a workspace. Only those of the first one fit into the hub's workspace."""
+    """Yield the documents of a workspace, named by their paths in it.
+
+    Only those of the first one fit into the hub's workspace.
+    """
     names = [name for name in (*DOCUMENTS, *INSTRUCTIONS) if folder.exists(join_path(workspace, name))]
     if "MEMORY.md" in names and folder.stamp(join_path(workspace, "memory.md")) == folder.stamp(
         join_path(workspace, "MEMORY.md")
@@ -149,31 +149,14 @@ def _read_documents(folder: Folder, workspace: str, *, is_first: bool) -> Iterat
     prefix = f"{workspace}/" if workspace else ""
     for file in folder.files(join_path(workspace, "memory")):
         if isinstance(file, SkippedPath):
-            yield FileRead(
-                file.path, "other", None, problems=[Problem(file.path, None, file.reason, "not read", "rejected")]
-            )
+            yield unread_file(file.path, file.reason, "not read", "rejected")
         elif file.endswith(".md") and not any(part.startswith(".") for part in file.split("/")):
             names.append(file.removeprefix(prefix))
     for name in names:
         path = join_path(workspace, name)
         if is_first:
-            yield _with_path(read_document(folder, path), name)
+            limit = PROMPT_LIMIT if "/" not in name else None
+            yield read_document(folder, path, name=name, limit=limit, is_instructions=name in INSTRUCTIONS)
         else:
-            problem = Problem(path, None, "belongs to another agent", "import that agent by its name", "ignored")
-            yield FileRead(path, "document", None, problems=[problem])
-
-
-def _with_path(read: FileRead, name: str) -> FileRead:
-    """Name a document by its path in the workspace, and say how much of it the program reads."""
-    items = [
-        replace(
-            item,
-            name=name,
-            limit=PROMPT_LIMIT if "/" not in name else None,
-            is_instructions=name in INSTRUCTIONS,
-        )
-        if isinstance(item, DocumentRecord)
-        else item
-        for item in read.items
-    ]
-    return replace(read, items=items)
+            action = "import that agent by its name"
+            yield unread_file(path, "belongs to another agent", action, kind="document")

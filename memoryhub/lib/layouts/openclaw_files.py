@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from datetime import tzinfo
 from typing import Any
 
-from memoryhub.lib.layouts.documents import empty_file, unreadable_file
+from memoryhub.lib.layouts.documents import empty_file, unread_file, unreadable_file
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.openclaw_events import Event, read_events
@@ -38,8 +38,7 @@ def read_files(folder: Folder, parent: str, agent: str, stored: Collection[str],
         if match is None:
             continue
         if match["id"] in stored:
-            problem = Problem(path, None, "is also in the agent's SQLite store", "read from there", "ignored")
-            yield FileRead(path, "session", None, problems=[problem])
+            yield unread_file(path, "is also in the agent's SQLite store", "read from there", kind="session")
             continue
         if keys is None:
             keys = _keys(folder, join_path(parent, INDEX))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from memoryhub.lib.layouts.agent_entries import decoded
-from memoryhub.lib.layouts.documents import read_document
+from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.opencode_files import FOLDER, read_files, rows_of_files, session_files, worktrees_of_files
@@ -18,7 +18,7 @@ from memoryhub.lib.layouts.opencode_forks import Copies, find_copies, with_origi
 from memoryhub.lib.layouts.opencode_messages import TASK, Message, Part, call_ids
 from memoryhub.lib.layouts.opencode_sessions import SESSION, grouped, project_path, session_record
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
-from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem, Project, SessionRecord
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project, SessionRecord
 from memoryhub.lib.layouts.store_files import StoredSession, from_store, has_usable_id, read_store, unread_sessions
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
@@ -62,20 +62,11 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
         )
         if session_files(folder, detected.home):
             place = join_path(detected.home, FOLDER)
-            what = "contains sessions from before the database, to which OpenCode moved them"
-            yield FileRead(place, "other", None, problems=[Problem(place, None, what, "skipped", "ignored")])
+            yield unread_file(place, "contains sessions from before the database, to which OpenCode moved them")
     else:
         yield from read_files(folder, detected.home, detected.project, zone)
     if detected.home and folder.exists(INSTRUCTIONS):
-        yield _instructions(folder)
-
-
-def _instructions(folder: Folder) -> FileRead:
-    found = read_document(folder, INSTRUCTIONS)
-    items = [
-        replace(item, is_instructions=True) if isinstance(item, DocumentRecord) else item for item in found.items
-    ]
-    return replace(found, items=items)
+        yield read_document(folder, INSTRUCTIONS, is_instructions=True)
 
 
 def _worktrees(store: Store) -> dict[str, str]:

@@ -23,8 +23,9 @@ from memoryhub.lib.layouts import (
     opencode,
     server_memory,
 )
+from memoryhub.lib.layouts.documents import unread_file
 from memoryhub.lib.layouts.nanobot import join_path
-from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead
 from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
 
 NESTED_FOLDERS = {"codex": 4}  # depth of the memory folders, unless it is 1
@@ -81,11 +82,9 @@ def read_folder(
     for skipped in [] if only else _skipped_paths(folder, detected):
         if skipped.path not in seen:
             seen.add(skipped.path)
-            problem = Problem(skipped.path, None, skipped.reason, "not read", "rejected")
-            yield _with_storable_names(FileRead(skipped.path, "other", None, problems=[problem]))
+            yield _with_storable_names(unread_file(skipped.path, skipped.reason, "not read", "rejected"))
     for path, reason in [] if only else _unread_files(folder, detected, seen):
-        problem = Problem(path, None, reason, "skipped", "ignored")
-        yield _with_storable_names(FileRead(path, "other", None, problems=[problem], is_foreign=True))
+        yield _with_storable_names(replace(unread_file(path, reason), is_foreign=True))
 
 
 def _unread_files(folder: Folder, detected: DetectedLayout, seen: Collection[str]) -> Iterator[tuple[str, str]]:
