@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -267,6 +267,11 @@ class Folder:
         """Return a file's size in bytes, 0 if it doesn't exist."""
         info = self._lstat(path)
         return info.st_size if info else 0
+
+    def latest_change(self, paths: Iterable[str]) -> datetime | None:
+        """Return when one of the files was last modified; None if none of them exists."""
+        newest = max(map(self.modified_ns, paths), default=0)
+        return datetime.fromtimestamp(newest / 1e9, UTC) if newest else None
 
     @contextmanager
     def handle(self, path: str) -> Iterator[int]:

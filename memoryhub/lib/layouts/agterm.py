@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
@@ -11,6 +10,7 @@ from typing import Any, get_args
 from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.entries import INVALID_TIME
 from memoryhub.lib.layouts.json_file import open_json
+from memoryhub.lib.layouts.message_parts import hash_of
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
     KEPT_IN_PLACE,
@@ -27,7 +27,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import Folder
-from memoryhub.lib.validation import brief, canonical_json, json_text
+from memoryhub.lib.validation import brief, json_text
 
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 COLUMNS = ("id", "type", "role", "content", "timestamp", "tokenCount", "summaryId")
@@ -162,7 +162,7 @@ def _entry(
 def _identity(row: dict[str, Any]) -> str:
     """Return the hash of an entry without the fields that a later compression changes."""
     stable = {name: item for name, item in row.items() if name not in ("compressed", "summaryId")}
-    return hashlib.sha256(canonical_json(stable).encode()).hexdigest()
+    return hash_of(stable)
 
 
 def _is_valid(name: str, value: Any) -> bool:

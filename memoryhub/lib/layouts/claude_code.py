@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts import claude_code_forks as forks
 from memoryhub.lib.layouts.claude_code_session import read_records
 from memoryhub.lib.layouts.documents import empty_file, read_document, unreadable_file
+from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
 from memoryhub.lib.layouts.message_parts import call_ref, own_id
 from memoryhub.lib.layouts.nanobot import join_path
@@ -22,7 +23,7 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
 )
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, SkippedPath, UnreadableFile
-from memoryhub.lib.validation import BadJSON, clean_text, decode_json
+from memoryhub.lib.validation import clean_text
 
 LAYOUT = "claude-code"
 SESSION_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.jsonl")
@@ -70,8 +71,7 @@ def projects(folder: Folder) -> list[Project]:
 def _project(folder: Folder, parent: str) -> Project:
     sessions = _transcripts(folder, parent)
     files = [file for file in folder.files(parent) if isinstance(file, str)]
-    times = {file: folder.modified_ns(file) for file in files}
-    newest = max(sessions, key=lambda file: times.get(file, 0), default="")
+    newest = max((file for file in files if file in sessions), key=folder.modified_ns, default="")
     path = forks.head(folder, newest).cwd if newest else ""
     name = parent.rpartition("/")[2] or clean_text(folder.path.name)
     return Project(
@@ -80,7 +80,7 @@ def _project(folder: Folder, parent: str) -> Project:
         path=path,
         session_count=len(sessions),
         byte_count=sum(folder.size(file) for file in files),
-        last_active=datetime.fromtimestamp(max(times.values()) / 1e9, UTC) if times else None,
+        last_active=folder.latest_change(files),
     )
 
 
@@ -160,11 +160,7 @@ def _read_agent(folder: Folder, path: str, zone: tzinfo) -> FileRead:
 
 
 def _meta(folder: Folder, path: str) -> dict[str, Any]:
-    try:
-        raw, _ = folder.read_bytes(path, limit=MAX_META_BYTES, even_if_unchanged=True)
-        value = decode_json(raw.decode("utf-8", "replace")).value
-    except (UnreadableFile, BadJSON):
-        return {}
+    value = load_json(folder, path, limit=MAX_META_BYTES)
     return value if isinstance(value, dict) else {}
 
 

@@ -10,11 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
-from memoryhub.lib.layouts.json_file import open_json
+from memoryhub.lib.layouts.json_file import load_json, open_json
 from memoryhub.lib.layouts.jsonl import counted, placeholder, title_of, with_hash, without_binary
 from memoryhub.lib.layouts.records import (
     DetectedLayout,
@@ -26,7 +25,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.safe_folder import Folder, UnreadableFile
-from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, json_text, visible_line
+from memoryhub.lib.validation import brief, clean_text, json_text, visible_line
 
 TASKS = "tasks"
 HISTORY = "api_conversation_history.json"
@@ -55,7 +54,6 @@ def projects(folder: Folder) -> list[Project]:
     found = []
     for place in dict.fromkeys(places[name] for name in names):
         paths = [_history(name) for name in names if places[name] == place]
-        latest = max(folder.modified_ns(path) for path in paths)
         found.append(
             Project(
                 name=place or NO_PROJECT,
@@ -63,7 +61,7 @@ def projects(folder: Folder) -> list[Project]:
                 path=place,
                 session_count=len(paths),
                 byte_count=sum(folder.size(path) for path in paths),
-                last_active=datetime.fromtimestamp(latest / 1e9, UTC) if latest else None,
+                last_active=folder.latest_change(paths),
             )
         )
     return found
@@ -84,20 +82,12 @@ def _index(folder: Folder) -> dict[str, dict[str, Any]]:
     """Return what the extension's list of tasks says, by task."""
     found: dict[str, dict[str, Any]] = {}
     for path in INDEXES:
-        value = _json(folder, path)
+        value = load_json(folder, path, limit=MAX_INDEX_BYTES, no_wait=True)
         rows = value.get("entries") if isinstance(value, dict) else value
         for row in rows if isinstance(rows, list) else []:
             if isinstance(row, dict) and isinstance(row.get("id"), str):
                 found[row["id"]] = row
     return found
-
-
-def _json(folder: Folder, path: str) -> Any:
-    try:
-        raw, _ = folder.read_bytes(path, limit=MAX_INDEX_BYTES, even_if_unchanged=True, no_wait=True)
-        return decode_json(raw.decode("utf-8", "replace")).value
-    except (UnreadableFile, BadJSON):
-        return None
 
 
 def _folders_of_tasks(folder: Folder, names: list[str]) -> dict[str, str]:

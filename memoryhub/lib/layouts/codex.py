@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.codex_session import Rollout, read_rollout
@@ -111,14 +111,13 @@ def projects(folder: Folder) -> list[Project]:
 
 
 def _project(folder: Folder, name: str, paths: list[str]) -> Project:
-    newest = max(folder.modified_ns(path) for path in paths)
     return Project(
         name=name,
         label=re.split(r"[/\\]", name.rstrip("/\\"))[-1] or name,
         path="" if name == NO_FOLDER else name,
         session_count=len(paths),
         byte_count=sum(folder.size(path) for path in paths),
-        last_active=datetime.fromtimestamp(newest / 1e9, UTC),
+        last_active=folder.latest_change(paths),
     )
 
 

@@ -10,17 +10,17 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 
 from memoryhub.lib.layouts.documents import empty_file, read_document, unread_file, unreadable_file
 from memoryhub.lib.layouts.gemini_entries import session_record
 from memoryhub.lib.layouts.gemini_log import ChatLog
-from memoryhub.lib.layouts.json_file import open_json
+from memoryhub.lib.layouts.json_file import load_json, open_json
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
-from memoryhub.lib.validation import BadJSON, clean_text, decode_json, visible_line
+from memoryhub.lib.validation import clean_text, visible_line
 
 LAYOUT = "gemini-cli"
 HOMES = {"": "gemini", ".gemini": "gemini", ".qwen": "qwen"}  # places in a folder, and the prefix of session keys
@@ -57,7 +57,6 @@ def projects(folder: Folder) -> list[Project]:
     for name, parent in _project_folders(folder, detected.home).items():
         if chats := _chats(folder, parent):
             path = _root(folder, parent) or names.get(name, "")
-            latest = max(folder.modified_ns(chat.path) for chat in chats)
             found.append(
                 Project(
                     name=visible_line(clean_text(name)),
@@ -65,7 +64,7 @@ def projects(folder: Folder) -> list[Project]:
                     path=path,
                     session_count=sum(not chat.has_successor for chat in chats),
                     byte_count=sum(folder.size(chat.path) for chat in chats),
-                    last_active=datetime.fromtimestamp(latest / 1e9, UTC) if latest else None,
+                    last_active=folder.latest_change(chat.path for chat in chats),
                 )
             )
     return found
@@ -123,13 +122,7 @@ def _root(folder: Folder, project: str) -> str:
 
 def _paths_of_projects(folder: Folder, home: str) -> dict[str, str]:
     """Return the paths of projects by the names of their folders: short names, or hashes of the path."""
-    try:
-        raw, _ = folder.read_bytes(
-            join_path(home, "projects.json"), limit=MAX_NAMES_BYTES, even_if_unchanged=True, no_wait=True
-        )
-        value = decode_json(raw.decode("utf-8", "replace")).value
-    except (UnreadableFile, BadJSON):
-        return {}
+    value = load_json(folder, join_path(home, "projects.json"), limit=MAX_NAMES_BYTES, no_wait=True)
     paths = value.get("projects") if isinstance(value, dict) else None
     if not isinstance(paths, dict):
         return {}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
+from memoryhub.lib.layouts.agent_entries import short_text
 from memoryhub.lib.layouts.entries import INVALID_TIME, MAX_ID_LENGTH
 from memoryhub.lib.layouts.gemini_log import (
     ChatLog,
@@ -162,7 +163,7 @@ class _Converter:
             role="tool",
             content=content,
             source_hash="",
-            name=_short(response.get("name")),
+            name=short_text(response.get("name")),
             tool_call_id=call_id(response),
             occurred_at=occurred_at,
             occurred_at_text=time_text,
@@ -214,7 +215,7 @@ class _Converter:
             role="tool",
             content=content,
             source_hash="",
-            name=_short(call.get("name")),
+            name=short_text(call.get("name")),
             tool_call_id=call_id(call),
             occurred_at=occurred_at,
             occurred_at_text=time_text,
@@ -261,12 +262,7 @@ def _result(call: dict[str, Any]) -> Any:
 
 
 def call_id(call: dict[str, Any]) -> str:
-    return _short(call.get("id"))
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else "" if value is None else json_text(value)
-    return text[:MAX_ID_LENGTH]
+    return short_text(call.get("id"))
 
 
 def _tool_call(call: dict[str, Any]) -> ToolCall:
@@ -275,7 +271,7 @@ def _tool_call(call: dict[str, Any]) -> ToolCall:
     return {
         "id": call_id(call),
         "type": "function",
-        "function": {"name": _short(call.get("name")), "arguments": text},
+        "function": {"name": short_text(call.get("name")), "arguments": text},
     }
 
 

@@ -6,17 +6,15 @@ messages again, without their tool calls' results and with new times; what was k
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.jsonl import placeholder, without_binary
-from memoryhub.lib.validation import canonical_json, json_text
+from memoryhub.lib.layouts.message_parts import MAX_OWN_ID, hash_of
+from memoryhub.lib.validation import json_text
 
 SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messages
-MAX_OWN_ID = MAX_ID_LENGTH - 100  # the ids of entries add a suffix or a session's id
 
 
 @dataclass
@@ -75,7 +73,7 @@ class ChatLog:
         name = message.get("id")
         if isinstance(name, str) and 0 < len(name) <= MAX_OWN_ID:
             return name
-        digest = hashlib.sha256(canonical_json(without_binary(message)).encode()).hexdigest()[:32]
+        digest = hash_of(without_binary(message))[:32]
         count = sum(other.startswith(f"{digest}-") for other in self.messages) if digest in self.messages else 0
         return f"{digest}-{count + 1}" if digest in self.messages else digest
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC
@@ -10,11 +9,12 @@ from typing import Any
 
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
+from memoryhub.lib.layouts.message_parts import hash_of
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, FileRead, Problem, SessionRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.safe_folder import Folder, Stream, UnreadableFile
-from memoryhub.lib.validation import BadJSON, Decoded, canonical_json, decode_json, json_text
+from memoryhub.lib.validation import BadJSON, Decoded, decode_json, json_text
 
 ROLES = {"system": "system", "user": "user", "assistant": "assistant"}  # by type of event
 MAX_FILE_BYTES = 512 * 2**20
@@ -114,7 +114,7 @@ def _entry(event: dict[str, Any]) -> EntryRecord | None:
     if "goal" in place:
         place["source"] = ":".join(place[part] for part in ("goal", "step") if part in place)
     values: dict[str, Any] = {
-        "source_hash": hashlib.sha256(canonical_json(event).encode()).hexdigest(),
+        "source_hash": hash_of(event),
         "occurred_at": read_time(event.get("timestamp"), UTC),
         "occurred_at_text": _text(event.get("timestamp")),
         "extra": place,

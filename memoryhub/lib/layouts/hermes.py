@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from functools import partial
 from typing import Any
 
@@ -110,14 +110,13 @@ def projects(folder: Folder) -> list[Project]:
 def _project(folder: Folder, name: str, path: str) -> Project:
     store = join_path(path, STORE)
     files = [store, store + LOG, *(join_path(path, document) for document, _ in DOCUMENTS)]
-    newest = max(folder.modified_ns(file) for file in files)
     return Project(
         name=name,
         label="hermes" if name == DEFAULT else name,
         path=path,
         session_count=from_store(folder, store, _session_count, 0),
         byte_count=sum(int(stamp.split("-")[1]) for file in files if (stamp := folder.stamp(file))),
-        last_active=datetime.fromtimestamp(newest / 1e9, UTC) if newest else None,
+        last_active=folder.latest_change(files),
     )
 
 

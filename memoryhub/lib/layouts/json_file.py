@@ -8,7 +8,7 @@ from typing import Any
 
 from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.records import REPAIRED, FileKind, FileRead, Item, Problem
-from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
+from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile
 from memoryhub.lib.validation import BadJSON, decode_json, decode_utf8
 
 
@@ -30,6 +30,15 @@ class JsonFile:
         """Return the FileRead of a file with an unexpected structure."""
         self.problems.append(Problem(self.path, 1, what, "skipped", "rejected"))
         return self.read([])
+
+
+def load_json(folder: Folder, path: str, *, limit: int = MAX_WHOLE_FILE_BYTES, no_wait: bool = False) -> Any:
+    """Return the value of a file that is read beside others, also if it is unchanged; None if it can't be read."""
+    try:
+        raw, _ = folder.read_bytes(path, limit=limit, even_if_unchanged=True, no_wait=no_wait)
+        return decode_json(raw.decode("utf-8", "replace")).value
+    except (UnreadableFile, BadJSON):
+        return None
 
 
 def open_json(folder: Folder, path: str, kind: FileKind, *, keep_spelling: bool = True) -> JsonFile | FileRead:

@@ -6,7 +6,7 @@ https://docs.openclaw.ai/concepts/agent-workspace
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 
 from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.nanobot import join_path
@@ -101,14 +101,13 @@ def _project(folder: Folder, agent: str) -> Project:
     store = f"{parent}/{STORE}"
     count = from_store(folder, store, lambda opened: len(opened.state("transcript_events", "session_id", ())), 0)
     stamps = [stamp for path in (store, store + LOG, *files) if (stamp := folder.stamp(path))]
-    newest = max((folder.modified_ns(path) for path in (store, store + LOG, *files)), default=0)
     return Project(
         name=agent,
         label=agent,
         path=workspace_of(folder, agent),
         session_count=max(count, len(files)),
         byte_count=sum(int(stamp.split("-")[1]) for stamp in stamps),
-        last_active=datetime.fromtimestamp(newest / 1e9, UTC) if newest else None,
+        last_active=folder.latest_change((store, store + LOG, *files)),
     )
 
 

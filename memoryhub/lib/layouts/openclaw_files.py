@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.documents import empty_file, unread_file, unreadable_file
+from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.openclaw_events import Event, read_events
@@ -60,11 +61,7 @@ def read_files(folder: Folder, parent: str, agent: str, stored: Collection[str],
 
 def _keys(folder: Folder, path: str) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the key and the entry of each session in the index, by its id."""
-    try:
-        raw, _ = folder.read_bytes(path, even_if_unchanged=True)
-        value = decode_json(raw.decode("utf-8", "replace")).value
-    except (UnreadableFile, BadJSON):
-        return {}
+    value = load_json(folder, path)
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for key, entry in value.items() if isinstance(value, dict) else ():
         if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str):

@@ -6,7 +6,6 @@ writes to it. An observation of an entity, and a relation, each become a knowled
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, tzinfo
@@ -14,9 +13,10 @@ from typing import Any
 
 from memoryhub.lib.layouts.documents import empty_file, unreadable_file
 from memoryhub.lib.layouts.jsonl import counted, json_lines
+from memoryhub.lib.layouts.message_parts import hash_of
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, KnowledgeRecord, Problem
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, display_path
-from memoryhub.lib.validation import BadJSON, brief, canonical_json, decode_json, json_text
+from memoryhub.lib.validation import BadJSON, brief, decode_json, json_text
 
 LAYOUT = "server-memory"
 USUAL_NAME = "memory.jsonl"
@@ -116,7 +116,7 @@ def _observations(entity: dict[str, Any], notes: Counter[tuple[str, str, Any]]) 
             notes[("an observation is not text", "skipped", "rejected")] += 1
             continue
         yield KnowledgeRecord(
-            content_id=_identity(name, text),
+            content_id=hash_of([name, text])[:32],
             category=CATEGORY,
             content=text,
             source=name,
@@ -131,7 +131,7 @@ def _relation(relation: dict[str, Any]) -> KnowledgeRecord:
     text = f"{start} {kind} {end}"
     extra = {field: value for field, value in relation.items() if field != "type"}
     return KnowledgeRecord(
-        content_id=_identity(start, text),
+        content_id=hash_of([start, text])[:32],
         category=CATEGORY,
         content=text,
         source=start,
@@ -139,7 +139,3 @@ def _relation(relation: dict[str, Any]) -> KnowledgeRecord:
         is_by_id=True,
         extra=extra,
     )
-
-
-def _identity(name: str, text: str) -> str:
-    return hashlib.sha256(canonical_json([name, text]).encode()).hexdigest()[:32]
