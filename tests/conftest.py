@@ -32,7 +32,8 @@ from memoryhub.dashboard import palette
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
 from memoryhub.search import completion, counts, grouping, listing, months, query_embedding, ranking, semantic
-from sessions_app.models import Membership, Workspace
+from sessions_app.models import Membership, Session, Workspace
+from tests.hub import open_at, talk
 
 gc.disable()  # until the tests are collected
 hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is not a bug
@@ -203,6 +204,15 @@ def new_database(django_db_setup: None) -> Callable[[Path], None]:
 @pytest.fixture
 def workspace() -> Workspace:
     return Workspace.objects.create(slug="atlas", name="Atlas")
+
+
+@pytest.fixture
+def session(workspace: Workspace) -> Session:
+    """A session of ten turns, each with a tool call."""
+    session = open_at(workspace)
+    talk(session, 10)
+    session.refresh_from_db()
+    return session
 
 
 @pytest.fixture

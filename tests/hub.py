@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from memoryhub.jobs.queue import do_next_job
@@ -37,6 +38,11 @@ def run_jobs() -> None:
     """Execute the waiting jobs, as a worker would."""
     while do_next_job(clock=timezone.now):
         pass
+
+
+def url(name: str, *args: object) -> str:
+    """Return the address of a page of the workspace atlas."""
+    return reverse(name, args=["atlas", *args])
 
 
 def open_at(workspace: Workspace, key: str = "cli:main") -> Session:

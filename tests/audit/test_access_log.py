@@ -25,16 +25,12 @@ from memoryhub.models import AccessRecord
 from sessions_app.models import Entry, Run
 from sessions_app.services.access_log import Seen, log_access, seen_entries, seen_rows
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON, add, open_at, turn
+from tests.hub import AGENT, NOW, PERSON, add, open_at, turn, url
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
 HOUR = timedelta(hours=1)
-
-
-def url(name: str, *args: object) -> str:
-    return reverse(name, args=["atlas", *args])
 
 
 def note(workspace, seen, *, action="knowledge.read", actor=AGENT, via="rest", now=NOW):

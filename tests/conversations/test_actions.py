@@ -6,7 +6,6 @@ import json
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.urls import reverse
 from django.utils import timezone
 
 from memoryhub.integrity import check_memory
@@ -14,21 +13,9 @@ from memoryhub.lib.tokens import count_tokens
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Run, Session, Summary, Workspace
 from sessions_app.services.transfer import export_session
-from tests.hub import NOW, add, compress, open_at, talk
+from tests.hub import NOW, add, compress, open_at, talk, url
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def session(workspace) -> Session:
-    session = open_at(workspace)
-    talk(session, 10)
-    session.refresh_from_db()
-    return session
-
-
-def url(name: str, *args: object) -> str:
-    return reverse(name, args=["atlas", *args])
 
 
 def text_of(response) -> str:

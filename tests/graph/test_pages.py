@@ -8,7 +8,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
@@ -18,7 +17,7 @@ from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Membership, Run, Workspace
 from tests.embedder import Embedder
-from tests.hub import NOW
+from tests.hub import NOW, url
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
@@ -51,10 +50,6 @@ def fast(workspace) -> Term:
         dry_run=False,
     )
     return Term.objects.get(text="fast")
-
-
-def url(name: str, *args: object) -> str:
-    return reverse(name, args=["atlas", *args])
 
 
 def text_of(response) -> str:

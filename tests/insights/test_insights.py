@@ -9,7 +9,6 @@ import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from knowledge_app.models import HygieneScore
 from knowledge_app.services.documents.revisions import open_document, revise_document
@@ -19,15 +18,11 @@ from memoryhub.lib.time_units import parse_range
 from sessions_app.models import ImportReport, Run
 from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON, compress, open_at, talk
+from tests.hub import AGENT, NOW, PERSON, compress, open_at, talk, url
 
 pytestmark = pytest.mark.django_db
 DAY = NOW.date()
 LATER = NOW + timedelta(days=30)
-
-
-def url(name: str, *args: object) -> str:
-    return reverse(name, args=["atlas", *args])
 
 
 def rows(workspace, key: str, **options: object) -> dict[date, tuple[str, ...]]:

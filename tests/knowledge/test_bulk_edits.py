@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from knowledge_app.models import Fact, HeldChange, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.fact_edits import recategorise_facts, undo_revision
@@ -15,16 +14,12 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, url
 from tests.searches import log
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
 ACTION_OF = {"edit-runs": "retry", "decide-changes": "approve", "knowledge:edit-knowledge": "verify"}
-
-
-def url(name: str, *args: object) -> str:
-    return reverse(name, args=["atlas", *args])
 
 
 def act(client: Client, address: str, rows=(), **values) -> str:

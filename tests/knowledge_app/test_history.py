@@ -9,17 +9,12 @@ from hypothesis import strategies as st
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import add_note, import_history
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord
-from sessions_app.models import Session, Workspace
+from sessions_app.models import Session
 from sessions_app.services.audit import By
 from tests.hub import PERSON
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def workspace() -> Workspace:
-    return Workspace.objects.create(slug="w", name="W")
 
 
 def take(workspace, *contents, archived=0, **values):

@@ -9,7 +9,7 @@ from knowledge_app.services.documents.outside_edits import import_document, plan
 from knowledge_app.services.documents.revisions import StaleBase, revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.review import approve, reject
-from sessions_app.models import AuditRecord, Workspace
+from sessions_app.models import AuditRecord
 from sessions_app.services.audit import Actor, By
 from tests.hub import PERSON, raises_code
 
@@ -17,11 +17,6 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 ANA = Actor("person", "ana")
 FACTS = "# Facts\n" + "\n".join(f"- fact number {i} is about {word}" for i, word in enumerate("abcdefghijklmnopqrst"))
-
-
-@pytest.fixture
-def workspace() -> Workspace:
-    return Workspace.objects.create(slug="w", name="W")
 
 
 def take(workspace, content, raw=None):

@@ -13,16 +13,10 @@ from memoryhub.lib.layouts.records import (
     TermRecord,
 )
 from memoryhub.lib.vectors import unpack
-from sessions_app.models import Workspace
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 FILE = {"path": "file.json", "now": NOW, "dry_run": False}
-
-
-@pytest.fixture
-def workspace() -> Workspace:
-    return Workspace.objects.create(slug="w", name="W")
 
 
 def test_a_changed_value_keeps_the_earlier_one(workspace):

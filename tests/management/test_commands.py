@@ -11,18 +11,10 @@ import pytest
 from django.core.management import call_command
 
 from knowledge_app.models import HistoryEntry
-from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
+from sessions_app.models import DeletedSession, Entry, Run, Summary, Workspace
 from tests.hub import open_at, talk
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def session(workspace) -> Session:
-    session = open_at(workspace)
-    talk(session, 10)
-    session.refresh_from_db()
-    return session
 
 
 @pytest.fixture

@@ -14,21 +14,13 @@ from memoryhub.job_handlers import KINDS
 from memoryhub.jobs.queue import request_job
 from memoryhub.models import Job
 from memoryhub.processes import this_process
-from sessions_app.models import Run, Session, Summary, WebhookDelivery, Workspace
+from sessions_app.models import Run, Summary, WebhookDelivery, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import claim_run, request_run
 from sessions_app.services.webhooks import add_webhook
-from tests.hub import NOW, PERSON, add, open_at, run_jobs, talk, turn
+from tests.hub import NOW, PERSON, add, open_at, run_jobs, turn
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def session(workspace) -> Session:
-    session = open_at(workspace)
-    talk(session, 10)
-    session.refresh_from_db()
-    return session
 
 
 def test_a_sweep_finds_sessions_over_their_limits(session):

@@ -25,14 +25,6 @@ from tests.hub import NOW, PERSON, add, compress, open_at, talk, turn
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def session(workspace) -> Session:
-    session = open_at(workspace)
-    talk(session, 10)
-    session.refresh_from_db()
-    return session
-
-
 def test_old_entries_are_folded_and_the_recent_window_stays(session):
     run = compress(session)
 

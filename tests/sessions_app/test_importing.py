@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 
-@pytest.fixture
-def workspace() -> Workspace:
-    return Workspace.objects.create(slug="w", name="W")
-
-
 def take(workspace, record, path="sessions/cli.jsonl", *, dry_run=False):
     tally, source = import_conversation(workspace=workspace, record=record, path=path, now=NOW, dry_run=dry_run)
     if source:

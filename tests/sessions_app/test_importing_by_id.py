@@ -8,7 +8,7 @@ from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord, 
 from memoryhub.lib.safe_folder import FileInfo
 from memoryhub.sync.fork_order import MAX_WAITING, originals_first
 from memoryhub.sync.importing import import_source_file
-from sessions_app.models import Entry, Session, SourceFile, Workspace
+from sessions_app.models import Entry, Session, SourceFile
 from sessions_app.services.export import session_record
 from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import mark_missing
@@ -17,11 +17,6 @@ from tests.records import entry_record
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 LATER = datetime(2026, 12, 24, tzinfo=UTC)
-
-
-@pytest.fixture
-def workspace() -> Workspace:
-    return Workspace.objects.create(slug="w", name="W")
 
 
 def said(name: str, content: str = "", **values) -> EntryRecord:
