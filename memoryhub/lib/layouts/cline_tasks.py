@@ -7,14 +7,14 @@ user's texts, and older versions send results of tools as texts.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.json_file import load_json, open_json
-from memoryhub.lib.layouts.jsonl import counted, placeholder, title_of, with_hash, without_binary
+from memoryhub.lib.layouts.jsonl import placeholder, title_of, with_hash, without_binary
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import (
     DetectedLayout,
     EntryRecord,
@@ -119,9 +119,8 @@ def _read_task(folder: Folder, task: str, title: Any) -> FileRead:
         return file
     if not isinstance(file.value, list):
         return file.rejected("is not a conversation: it is not a list of messages")
-    notes: Counter[tuple[str, str, Any]] = Counter()
+    notes = ProblemCounts(path)
     entries = [entry for message in file.value for entry in _entries(message, notes)]
-    problems = [counted(path, what, count, action, outcome) for (what, action, outcome), count in notes.items()]
     first = next((entry.content for entry in entries if entry.role == "user" and entry.kind == "message"), "")
     times = [entry.occurred_at for entry in entries if entry.occurred_at]
     created_at = read_epoch(int(task))[0] if task.isdigit() and len(task) <= 15 else None
@@ -133,13 +132,13 @@ def _read_task(folder: Folder, task: str, title: Any) -> FileRead:
         updated_at=max(times, default=None),
     )
     read = file.read([record])
-    return replace(read, problems=[*read.problems, *problems])
+    return replace(read, problems=[*read.problems, *notes.problems()])
 
 
-def _entries(message: Any, notes: Counter[tuple[str, str, Any]]) -> list[EntryRecord]:
+def _entries(message: Any, notes: ProblemCounts) -> list[EntryRecord]:
     """Return the entries of a message: its text and calls, and each result of a tool."""
     if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
-        notes[("a message has no known role", "skipped", "rejected")] += 1
+        notes.add("a message has no known role", "skipped", "rejected")
         return []
     role, content = message["role"], message.get("content")
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
@@ -176,11 +175,11 @@ def _of_block(
     texts: list[str],
     calls: list[ToolCall],
     thinking: list[Any],
-    notes: Counter[tuple[str, str, Any]],
+    notes: ProblemCounts,
 ) -> list[EntryRecord]:
     """Add a block to the text, the calls or the thinking of its message, or return it as an entry of its own."""
     if not isinstance(block, dict):
-        notes[("a part of a message is not an object", "skipped", "rejected")] += 1
+        notes.add("a part of a message is not an object", "skipped", "rejected")
         return []
     kind = block.get("type")
     if kind == "text" and isinstance(block.get("text"), str):
@@ -198,7 +197,7 @@ def _of_block(
     elif kind in ("image", "document"):
         texts.append(_text_of([block]))
     else:
-        notes[(f"a part of the type {brief(kind)}", "its JSON is imported", "noted")] += 1
+        notes.add(f"a part of the type {brief(kind)}", "its JSON is imported", "noted")
         texts.append(json_text(without_binary(block)))
     return []
 

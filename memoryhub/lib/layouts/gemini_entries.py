@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
@@ -17,7 +16,8 @@ from memoryhub.lib.layouts.gemini_log import (
     parts_of,
     plain_text,
 )
-from memoryhub.lib.layouts.jsonl import counted, title_of, with_hash, without_binary
+from memoryhub.lib.layouts.jsonl import title_of, with_hash, without_binary
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     EntryRecord,
@@ -42,14 +42,14 @@ def session_record(
     log: ChatLog, path: str, program: str, problems: list[Problem], *, parent: str, zone: tzinfo
 ) -> SessionRecord | None:
     """Return the session that a log leads to, None if it has neither messages nor metadata."""
-    problems += [counted(path, what, count, "skipped", "rejected") for what, count in log.unknown.items()]
+    notes = ProblemCounts(path)
+    for what, count in log.unknown.items():
+        notes.add(what, "skipped", "rejected", count=count)
+    converter = _Converter(log, notes, zone)
+    entries = converter.entries()
+    problems += notes.problems()
     if not log.messages and not log.metadata:
         return None
-    converter = _Converter(log, zone)
-    entries = converter.entries()
-    problems += [
-        counted(path, what, count, action, outcome) for (what, action, outcome), count in converter.notes.items()
-    ]
     metadata = log.metadata
     name = metadata.get("sessionId")
     if not isinstance(name, str) or not 0 < len(name) <= MAX_ID_LENGTH - 100:
@@ -82,12 +82,12 @@ def _with_session(entries: list[EntryRecord], session: str) -> list[EntryRecord]
 
 
 class _Converter:
-    """Converts a log. ``notes``: what was found, by ``(what, action, outcome)``."""
+    """Converts a log, and adds problems to ``notes``."""
 
-    def __init__(self, log: ChatLog, zone: tzinfo) -> None:
+    def __init__(self, log: ChatLog, notes: ProblemCounts, zone: tzinfo) -> None:
         self.log = log
         self.zone = zone
-        self.notes: Counter[tuple[str, str, Any]] = Counter()
+        self.notes = notes
         self.summaries: list[SummaryRecord] = []
         self.answered = {
             call_id(call) for message in log.messages.values() for call in _calls(message) if _result(call)
@@ -108,7 +108,7 @@ class _Converter:
             elif kind in NOTICES:
                 made = [self._entry(name, message, role="system", is_injected=True)]
             else:
-                self.notes[(f"a message of the type {brief(kind)}", "skipped", "rejected")] += 1
+                self.notes.add(f"a message of the type {brief(kind)}", "skipped", "rejected")
                 continue
             found += [replace(entry, is_rewound=is_rewound) for entry in made]
         if self._thoughts and found:
@@ -248,7 +248,7 @@ class _Converter:
         if text is None:
             return None, ""
         if occurred_at is None:
-            self.notes[(INVALID_TIME, REPAIRED, "repaired")] += 1
+            self.notes.add(INVALID_TIME, REPAIRED, "repaired")
         return occurred_at, text if isinstance(text, str) else json_text(text)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 from memoryhub.lib.layouts.documents import unreadable_file
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, FileKind, FileRead, Item, Problem
 from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile
 from memoryhub.lib.validation import BadJSON, decode_json, decode_utf8
@@ -62,8 +62,7 @@ def decode_file(
         return FileRead(
             path, kind, None, problems=[Problem(path, error.line, what, "the file is skipped", "rejected")]
         )
-    repairs = Counter([*decoded.repairs, *([repair] if repair else [])])
-    whats = [text if times == 1 else f"{text} ({times:,} times)" for text, times in repairs.items()]
-    return JsonFile(
-        path, kind, decoded.value, info, [Problem(path, None, what, REPAIRED, "repaired") for what in whats]
-    )
+    repairs = ProblemCounts(path)
+    for what in [*decoded.repairs, *([repair] if repair else [])]:
+        repairs.add(what, REPAIRED, "repaired")
+    return JsonFile(path, kind, decoded.value, info, repairs.problems())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES
 from memoryhub.lib.layouts.entries import rejection_reason
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, Problem
 from memoryhub.lib.safe_folder import MAX_LINE_BYTES, Stream
 from memoryhub.lib.validation import BadJSON, canonical_json, decode_json
@@ -27,7 +27,7 @@ def json_lines(stream: Stream, path: str, problems: list[Problem]) -> Iterator[t
 
     An invalid last line is only noted: the program may be writing it.
     """
-    repairs: Counter[str] = Counter()
+    repairs = ProblemCounts(path)
     bad: list[Problem] = []
     last = 0
     for number, raw in stream.lines():
@@ -41,10 +41,11 @@ def json_lines(stream: Stream, path: str, problems: list[Problem]) -> Iterator[t
             except (UnicodeDecodeError, BadJSON) as error:
                 bad.append(Problem(path, number, rejection_reason(error), "", "rejected", raw[:EXCERPT_BYTES]))
             else:
-                repairs.update(decoded.repairs)
+                for repair in decoded.repairs:
+                    repairs.add(repair, REPAIRED, "repaired")
                 yield number, decoded.value
     problems += _line_problems(path, bad, last)
-    problems += [counted(path, what, count, REPAIRED, "repaired") for what, count in repairs.items()]
+    problems += repairs.problems()
 
 
 def _line_problems(path: str, bad: list[Problem], last: int) -> Iterator[Problem]:
@@ -55,11 +56,6 @@ def _line_problems(path: str, bad: list[Problem], last: int) -> Iterator[Problem
         yield replace(problem, action="skipped")
     if len(bad) > MAX_LISTED:
         yield Problem(path, None, f"{len(bad) - MAX_LISTED:,} more lines can't be read", "skipped", "rejected")
-
-
-def counted(path: str, what: str, count: int, action: str, outcome: Any) -> Problem:
-    """Return one problem for all occurrences of a kind in a file."""
-    return Problem(path, None, what if count == 1 else f"{what} ({count:,} times)", action, outcome)
 
 
 def with_hash(entry: EntryRecord) -> EntryRecord:

@@ -6,14 +6,14 @@ writes to it. An observation of an entity, and a relation, each become a knowled
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.documents import empty_file, unreadable_file
-from memoryhub.lib.layouts.jsonl import counted, json_lines
+from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import hash_of
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, KnowledgeRecord, Problem
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, display_path
 from memoryhub.lib.validation import BadJSON, brief, decode_json, json_text
@@ -77,19 +77,18 @@ def read_memory(folder: Folder, path: str, _zone: tzinfo = UTC) -> FileRead:
     if not info.size:
         return empty_file(path, "knowledge", info)
     records: dict[str, KnowledgeRecord] = {}
-    notes: Counter[tuple[str, str, Any]] = Counter()
+    notes = ProblemCounts(path)
     for number, value in lines:
         found = list(_records(path, number, value, problems, notes))
         for record in found:
             if record.content_id in records:
-                notes[("an observation or relation appears twice", "imported once", "noted")] += 1
+                notes.add("an observation or relation appears twice", "imported once", "noted")
             records.setdefault(record.content_id, record)
-    problems += [counted(path, what, count, action, outcome) for (what, action, outcome), count in notes.items()]
-    return FileRead(path, "knowledge", info, list(records.values()), problems)
+    return FileRead(path, "knowledge", info, list(records.values()), problems + notes.problems())
 
 
 def _records(
-    path: str, number: int, value: Any, problems: list[Problem], notes: Counter[tuple[str, str, Any]]
+    path: str, number: int, value: Any, problems: list[Problem], notes: ProblemCounts
 ) -> Iterator[KnowledgeRecord]:
     kind = value.get("type") if isinstance(value, dict) else None
     if kind == "entity" and isinstance(value.get("name"), str) and isinstance(value.get("observations"), list):
@@ -97,23 +96,23 @@ def _records(
     elif kind == "relation" and all(isinstance(value.get(name), str) for name in RELATION_FIELDS):
         yield _relation(value)
     elif isinstance(kind, str) and kind not in ("entity", "relation"):
-        notes[(f"a record of the unknown type {brief(kind)}", "skipped", "rejected")] += 1
+        notes.add(f"a record of the unknown type {brief(kind)}", "skipped", "rejected")
     else:
         what = "is neither an entity with observations nor a relation"
         problems.append(Problem(path, number, what, "skipped", "rejected", json_text(value).encode()[:2000]))
 
 
-def _observations(entity: dict[str, Any], notes: Counter[tuple[str, str, Any]]) -> Iterator[KnowledgeRecord]:
+def _observations(entity: dict[str, Any], notes: ProblemCounts) -> Iterator[KnowledgeRecord]:
     name, kind = entity["name"], entity.get("entityType")
     extra = {field: value for field, value in entity.items() if field not in ENTITY_FIELDS}
     extra["entity"] = name
     if not isinstance(kind, str) and kind is not None:
         extra["entityType"] = kind
     if not entity["observations"]:
-        notes[("an entity has no observations", "nothing to import", "noted")] += 1
+        notes.add("an entity has no observations", "nothing to import", "noted")
     for text in entity["observations"]:
         if not isinstance(text, str) or not text.strip():
-            notes[("an observation is not text", "skipped", "rejected")] += 1
+            notes.add("an observation is not text", "skipped", "rejected")
             continue
         yield KnowledgeRecord(
             content_id=hash_of([name, text])[:32],
