@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.db import connection
 from django.urls import reverse
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.knowledge import add_knowledge, with_text
 from memoryhub.lib.any_case import any_case
+from sessions_app.models import Session
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at
 
@@ -45,6 +49,8 @@ def rows(workspace) -> None:
         ("iexact", "ÉTÉ", ["été"]),
         ("iexact", "çAY", []),
         ("iexact", "axb", ["AxB"]),
+        ("iexact", "A.B", ["a.b"]),
+        ("iexact", "журнал (новый)", ["ЖУРНАЛ (новый)", "журнал (НОВЫЙ)"]),
         ("istartswith", "ü", ["Über Ähren", "ÜBER ähren"]),
         ("iendswith", "ÄHREN", ["Über Ähren", "ÜBER ähren"]),
         ("iendswith", "ÇAY", []),
@@ -54,6 +60,19 @@ def test_both_databases_find_the_same(rows, lookup, text, found):
     where = any_case(f"content__{lookup}", text)
 
     assert list(KnowledgeEntry.objects.filter(where).order_by("id").values_list("content", flat=True)) == found
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no such estimates")
+def test_postgresql_knows_how_many_rows_equal_a_common_text(workspace):
+    """Else it joins all messages of a channel first, and then looks which of them have the words."""
+    for number in range(100):
+        open_at(workspace, f"chat:{number}")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE sessions_app_session")
+
+    plan = Session.objects.filter(any_case("channel__iexact", "CHAT")).explain()
+
+    assert int(re.search(r"rows=(\d+)", plan)[1]) == 100, plan
 
 
 def test_tags_and_sources_are_found(workspace):

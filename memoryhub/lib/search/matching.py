@@ -220,8 +220,7 @@ def _postgres_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> 
     is_inside = connection.in_atomic_block
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("SELECT current_setting('statement_timeout')")
-            (old,) = cursor.fetchone()
+            old = _timeout(cursor) if is_inside else ""
             _set_timeout(cursor, f"{max(1, milliseconds)}ms")
             yield
             if is_inside:  # the rest of the outer transaction has its own limit
@@ -230,6 +229,11 @@ def _postgres_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> 
         if getattr(error.__cause__, "sqlstate", "") != "57014":
             raise
         raise SearchTooSlow(gettext("The search took too long.")) from error
+
+
+def _timeout(cursor: CursorWrapper) -> str:
+    cursor.execute("SELECT current_setting('statement_timeout')")
+    return str(cursor.fetchone()[0])
 
 
 def _set_timeout(cursor: CursorWrapper, limit: str) -> None:
