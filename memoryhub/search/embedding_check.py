@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memoryhub.graph.nearest import Rows
 
 ROWS = 300  # newest of the kind with the most vectors
-MIN_PAIRS = 20  # with fewer rows to compare, nothing is known
+MIN_PAIRS = 6  # with fewer rows to compare, nothing is known
 UNKNOWN_WEIGHT = 0.5
 MIN_SIMILARITY, MAX_SIMILARITY = 0.1, 0.9  # of the words of two rows; the same text has the same vector
 NO_AGREEMENT, AGREEMENT = 0.6, 0.9  # shares of rows that are farther away, for weights 0 and 1; .5 is chance

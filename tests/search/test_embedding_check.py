@@ -60,6 +60,15 @@ def test_random_vectors_never_count(seed):
     assert weight_of(dict(enumerate(texts)), matrix("random", texts)) == 0
 
 
+@pytest.mark.parametrize("count", [12, 16, 19])
+def test_a_few_rows_tell_random_vectors_from_good_ones(count):
+    texts = sorted(TEXTS[row * 7 % len(TEXTS)] for row in range(24))[:count]
+    good, unfit = (weight_of(dict(enumerate(texts)), matrix(kind, texts)) for kind in ("good", "random"))
+
+    assert good > 0.2
+    assert unfit == 0
+
+
 def test_too_few_rows_say_nothing():
     assert weight_of(dict(enumerate(TEXTS[:5])), matrix("random", TEXTS[:5])) == UNKNOWN_WEIGHT
     assert weight_of({}, Matrix()) == UNKNOWN_WEIGHT
