@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Model, Q, QuerySet, Sum
 from django.db.models.expressions import RawSQL
@@ -76,7 +77,10 @@ class FilteredKind:
         if not self.is_narrowed:
             return None
         one = self.rows.filter(pk=RawSQL("e.id", ())).order_by().values("pk")
-        sql, params = one.query.sql_with_params()
+        try:
+            sql, params = one.query.sql_with_params()
+        except EmptyResultSet:  # no workspace
+            return "1 = 0", []
         return f"EXISTS ({sql})", list(params)
 
     @property

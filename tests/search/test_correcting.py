@@ -154,6 +154,12 @@ def test_no_word_of_a_withdrawn_row_or_of_an_own_session_is_suggested(workspace)
     assert found["corrected"] == {"harbuor": "harbour"}
 
 
+def test_a_search_of_no_workspace_corrects_nothing(workspace):
+    say(workspace, "The harbour is closed")
+
+    assert answer(Scope(()), Question("harbuor"), now=NOW)["results"] == []
+
+
 def test_newer_rows_that_the_filters_exclude_hide_no_word(workspace):
     say(workspace, "The harbour is closed", role="assistant")
     say(workspace, *["The harbour is open"] * correcting.ROWS, key="cli:open")
