@@ -18,8 +18,8 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
-from memoryhub.forgetting.matching import MARK
 from memoryhub.forgetting.rules import Affected, Rules
+from memoryhub.lib.text.forgotten import MARK
 from sessions_app.models import Entry, SourceFile, Summary, Workspace
 from sessions_app.services.sources import SESSIONS
 
