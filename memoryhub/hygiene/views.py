@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateparse import parse_date
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
@@ -23,6 +22,7 @@ from memoryhub.hygiene.clusters import one_per_cluster, sides_of_concerns, whole
 from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
 from memoryhub.hygiene.scanning import live_scan, request_scan
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
+from memoryhub.lib.date_ranges import read_day
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -219,12 +219,5 @@ def review_by(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         slug,
         resolution.review,
-        day=_day(request.POST.get("review_by", "") or action_value(request, "review")),
+        day=read_day(request.POST.get("review_by", "") or action_value(request, "review")),
     )
-
-
-def _day(text: str) -> object:
-    try:
-        return parse_date(text)
-    except ValueError:
-        return None

@@ -13,12 +13,17 @@ from memoryhub.lib.errors import Invalid
 EARLIEST, LATEST = date(1970, 1, 1), date(2999, 12, 31)  # storable in any time zone
 
 
+def read_day(text: str) -> date | None:
+    """Return a date of a request; None if the text isn't one."""
+    try:
+        return parse_date(text)
+    except ValueError:  # 31 February
+        return None
+
+
 def parse_day(text: str) -> str:
     """Return a date from a form as ISO text, or "" if it is empty. Raises Invalid."""
-    try:
-        day = parse_date(text) if text else None
-    except ValueError:  # 31 February
-        day = None
+    day = read_day(text)
     if text and day is None:
         raise Invalid(_("Enter a valid date."), code="unreadable_day")
     return day.isoformat() if day else ""

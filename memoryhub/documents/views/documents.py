@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.dateparse import parse_date
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.utils.translation import gettext
@@ -20,6 +18,7 @@ from knowledge_app.services.documents.revisions import record_reveal
 from memoryhub.documents.views.header import document_context
 from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.date_ranges import read_day
 from memoryhub.lib.document_size import is_oversize, shown_part
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.masked_text import has_secrets, masked
@@ -88,7 +87,7 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
     rows = MemoryDocument.objects.select_related("head", "workspace")
     found = get_object_or_404(rows, workspace=workspace, pk=pk)
     shown: MemoryRevision | None = found.head
-    if as_of := _day(request.GET.get("as_of", "")):
+    if as_of := read_day(request.GET.get("as_of", "")):
         shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
     if number := request.GET.get("revision"):
         shown = get_object_or_404(found.revisions, number=parse_int(number, digits=9) or 0)
@@ -141,13 +140,6 @@ def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "is_editing": "editing" in request.GET,
     }
     return render(request, "documents/document_news.html", context)
-
-
-def _day(text: str) -> date | None:
-    try:
-        return parse_date(text)
-    except ValueError:  # such as 31 February
-        return None
 
 
 def _fact_links(document: MemoryDocument) -> dict[int, str]:
