@@ -21,7 +21,7 @@ from knowledge_app.models import Fact, FactSource, Forgotten, MemoryDocument, Me
 from knowledge_app.services.documents.pending_writes import write_without_forgotten
 from memoryhub.forgetting.agent_files import files_of
 from memoryhub.forgetting.applying import apply_change, drop_session, stop_runs, sync_facts
-from memoryhub.forgetting.import_filter import hash_key
+from memoryhub.forgetting.import_filter import hash_key, said_at
 from memoryhub.forgetting.matching import (
     Phrase,
     Redaction,
@@ -41,6 +41,7 @@ from sessions_app.models import Entry, Session, Webhook, Workspace
 from sessions_app.services.audit import By, open_guard, record
 
 SHOWN_EXAMPLES = 3
+KNOWN_RECORDS = 500  # at each end of a session by which its copies are recognised
 SHOWN_RECEIPTS = 200
 
 
@@ -298,10 +299,17 @@ def facts_only_from(session: Session) -> list[str]:
     )
 
 
-def records_of(session: Session) -> set[tuple[str, str]]:
-    """Return the ids and hashes that the agent's program gave to a session's records; forks of it repeat them."""
-    rows = Entry.objects.filter(session=session).exclude(source_id="")
-    return set(rows.values_list("source_id", "source_hash"))
+def records_of(session: Session) -> set[tuple[str, ...]]:
+    """Return what identifies a session's records in forks and copies of it.
+
+    The ids and hashes that the agent's program gave to them, or else the texts and times of the oldest and newest.
+    """
+    entries = Entry.objects.filter(session=session).order_by("epoch", "position")
+    named = set(entries.exclude(source_id="").values_list("source_id", "source_hash"))
+    plain = entries.filter(source_id="").exclude(occurred_at=None)
+    columns = ("role", "content", "tool_call_id", "occurred_at")
+    ends = [*plain.values_list(*columns)[:KNOWN_RECORDS], *plain.reverse().values_list(*columns)[:KNOWN_RECORDS]]
+    return named | {said_at(*one) for one in ends}
 
 
 def table_name(row: Model) -> str:

@@ -18,7 +18,7 @@ from sessions_app.models import Workspace
 from sessions_app.services.audit import By
 
 logger = logging.getLogger(__name__)
-TABLES = ("sessions_app", "knowledge_app")
+APPS = ("sessions_app", "knowledge_app", "memoryhub", "admin")
 
 
 def forget(
@@ -68,6 +68,6 @@ def _vacuum() -> None:
             if cursor.fetchone()[0]:  # another connection is reading
                 raise OperationalError("the write-ahead log is in use")
             return
-        for label in TABLES:
+        for label in APPS:
             for model in apps.get_app_config(label).get_models():
                 cursor.execute(f"VACUUM (FULL) {connection.ops.quote_name(model._meta.db_table)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Q
@@ -56,10 +57,19 @@ class ImportRules:
         return any(digest_of((source.strip(),), key).hash in hashes for key, hashes in self.sources if hashes)
 
     def is_record(self, entry: EntryRecord) -> bool:
-        """Tell whether a forgotten session had an entry; its forks repeat it."""
-        identity = (entry.source_id, entry.source_hash)
+        """Tell whether a forgotten session had an entry; its forks and copies repeat it."""
+        if entry.source_id:
+            identity: tuple[str, ...] = (entry.source_id, entry.source_hash)
+        elif entry.occurred_at:
+            identity = said_at(entry.role, entry.content, entry.tool_call_id, entry.occurred_at)
+        else:
+            return False
         hashed = ((digest_of(identity, key).hash, hashes) for key, hashes in self.sources if hashes)
-        return bool(entry.source_id) and any(one in hashes for one, hashes in hashed)
+        return any(one in hashes for one, hashes in hashed)
+
+    def is_copy(self, session: SessionRecord) -> bool:
+        """Tell whether a session without ids of entries is a copy of a forgotten one, under whatever key."""
+        return any(self.is_record(entry) for entry in session.entries if not entry.source_id)
 
     def is_session(self, key: str) -> bool:
         return bool(self.sessions) and digest_of((key.strip(),), hash_key(None)).hash in self.sessions
@@ -85,6 +95,11 @@ class ImportRules:
         for redaction in self.redactions:
             text = redaction.text(text)
         return text
+
+
+def said_at(role: str, content: str, tool_call_id: str, moment: datetime) -> tuple[str, ...]:
+    """Return what identifies an entry without an id in a copy of its session."""
+    return role, content, tool_call_id, moment.astimezone(UTC).isoformat()
 
 
 def import_rules(workspace: Workspace) -> ImportRules | None:
@@ -157,10 +172,10 @@ def without_forgotten(read: FileRead, rules: ImportRules | None) -> FileRead:
 
 def shown_path(workspace: Workspace, read: FileRead, rules: ImportRules | None) -> str:
     """Return a file's path with forgotten content removed: files are often named after a session or person."""
-    keys = [item.key for item in read.items if isinstance(item, SessionRecord)]
-    if rules and any(map(rules.is_session, keys)):
+    sessions = [item for item in read.items if isinstance(item, SessionRecord)]
+    if rules and any(rules.is_session(one.key) or rules.is_copy(one) for one in sessions):
         return MARK
-    hashes = [forgotten_key(workspace, key) for key in keys]
+    hashes = [forgotten_key(workspace, session.key) for session in sessions]
     if DeletedSession.objects.filter(workspace=workspace.pk or 0, is_forgotten=True, key__in=hashes).exists():
         return MARK
     return rules.text(read.path) if rules else read.path
@@ -182,7 +197,7 @@ def _is_left_out(item: Item, rules: ImportRules) -> bool:
     if isinstance(item, KeyValueRecord | CachedResponseRecord):
         return rules.mentions(list(vars(item).values()))
     if isinstance(item, SessionRecord):
-        return rules.is_session(item.key) or rules.mentions(item.key)
+        return rules.is_session(item.key) or rules.mentions(item.key) or rules.is_copy(item)
     if isinstance(item, DocumentRecord):
         return rules.mentions(item.name) and not is_programs_name(item.name)
     if isinstance(item, KnowledgeRecord | ObservationRecord):
@@ -200,6 +215,8 @@ def _redacted(item: Item, rules: ImportRules) -> Item:
     if isinstance(item, SessionRecord) and any(map(rules.is_record, item.entries)):
         title = "" if rules.is_record(item.entries[0]) else item.title  # else it may quote the first message
         item = replace(item, title=title, entries=[entry for entry in item.entries if not rules.is_record(entry)])
+    if isinstance(item, SessionRecord):
+        item = _unlinked(item, rules)
     redacted: Any = rules.record(item, is_memory=isinstance(item, DocumentRecord))
     if isinstance(item, DocumentRecord) and redacted.content != item.content:
         redacted = replace(redacted, name=item.name, raw=None)
@@ -211,6 +228,15 @@ def _redacted(item: Item, rules: ImportRules) -> Item:
         redacted = replace(redacted, content_id=item.content_id)
     new: Item = redacted
     return new
+
+
+def _unlinked(item: SessionRecord, rules: ImportRules) -> SessionRecord:
+    """Return a session without its links to forgotten ones; the title of a subagent may quote the call there."""
+    if item.parent_key and rules.is_source(item.parent_key):
+        item = replace(item, parent_key="", parent_call_id="", title="")
+    if item.forked_from and rules.is_source(item.forked_from):
+        item = replace(item, forked_from="")
+    return item
 
 
 def _of_source(entry: HistoryRecord, rules: ImportRules) -> HistoryRecord:

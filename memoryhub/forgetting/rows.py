@@ -14,7 +14,7 @@ from django.db.models import ForeignKey, Model, Q, QuerySet
 from knowledge_app.models import GraphLayout, HistoryEntry, HygieneScore
 from memoryhub.forgetting.matching import composed, nothing, texts_in
 from memoryhub.forgetting.rules import HAVE_SOURCES, Affected, Rules, find_changes, text_columns
-from memoryhub.models import Invitation, OAuthClient
+from memoryhub.models import IdempotentCall, Invitation, OAuthClient
 from sessions_app.models import Entry, Session, SourceFile, SourceFolder, Summary, Webhook, Workspace
 
 APPS = ("sessions_app", "knowledge_app", "memoryhub")
@@ -67,7 +67,7 @@ def candidates_of(
 def _may_change_without_match(model: type[Model], rules: Rules) -> bool:
     """Tell whether rules affect rows of a table by their source or session, too."""
     base = getattr(model, "instance_type", model)
-    by_source = (*HAVE_SOURCES, HistoryEntry) if rules.sources or rules.sessions else ()
+    by_source = (*HAVE_SOURCES, HistoryEntry, IdempotentCall) if rules.sources or rules.sessions else ()
     return issubclass(base, (*by_source, *((SourceFile, Session) if rules.sessions else ())))
 
 

@@ -72,7 +72,9 @@ STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes,
 KEYED = frozenset(
     ("before", "after", "corrected", "options", "proposal", "detail", "workspaces")
 )  # JSON whose keys are the hub's own
-OPTION_TEXTS = frozenset(("text", "source", "note", "values", "reason", "words"))  # free text in a run's options
+OWN_OPTIONS = frozenset(  # of runs and jobs, whose values are the hub's own
+    ("table", "action", "of_action", "method", "layout", "name", "seen")
+)
 ASIDE = frozenset(("corrected", "withdrawn_reason"))  # notes about a row, not its content
 NOTHING = Redaction()
 EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, which are deleted with their rows
@@ -180,6 +182,8 @@ def find_changes(row: Model, rules: Rules) -> Affected | None:
     """Return what an erasure changes in a row; None if nothing."""
     if _is_from_erased_source(row, rules):
         return Affected(row, None, _brief(str(getattr(row, "content", ""))))
+    if isinstance(row, IdempotentCall) and not rules.sources.isdisjoint(texts_in(row.answer)):
+        return Affected(row, {"answer": MARK})
     values = _changed(row, rules.of(base_of(row)))
     if _is_history_of(row, rules):
         values["content"] = MARK
@@ -226,24 +230,27 @@ def _is_history_of(row: Model, rules: Rules) -> bool:
 
 
 def _without_title(row: Model, rules: Rules) -> dict[str, Any]:
-    """Return the changes that remove the title that a file gave to a fork of an erased session: it may quote it."""
+    """Return the changes that remove the title that a file gave to a fork or subagent of an erased session.
+
+    It may quote the session.
+    """
     if not rules.sessions:
         return {}
-    if isinstance(row, SourceFile) and row.session and _is_fork(row.session, rules):
+    if isinstance(row, SourceFile) and row.session and _may_quote(row.session, rules):
         known = row.extra.get(FILE_VALUES, {})
         return {"extra": row.extra | {FILE_VALUES: known | {"title": ""}}} if known.get("title") else {}
-    if isinstance(row, Session) and row.title and _is_fork(row, rules):
+    if isinstance(row, Session) and row.title and _may_quote(row, rules):
         titles = [file.extra.get(FILE_VALUES, {}).get("title") for file in SourceFile.objects.filter(session=row)]
         return {"title": ""} if row.title in titles else {}
     return {}
 
 
-def _is_fork(session: Session, rules: Rules) -> bool:
-    """Tell whether a session is a fork of an erased one, or a fork of such a fork."""
+def _may_quote(session: Session, rules: Rules) -> bool:
+    """Tell whether a session is a fork of an erased one, a fork of such a fork, or a subagent of one of these."""
     seen = set()
-    while session.forked_from and session.pk not in seen:
+    while (origin := session.forked_from or session.parent) and session.pk not in seen:
         seen.add(session.pk)
-        session = session.forked_from
+        session = origin
         if session.pk in rules.session_ids:
             return True
     return False
@@ -271,15 +278,22 @@ def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
 def _redacted(row: Model, column: Field[Any, Any], value: Any, redaction: Redaction) -> Any:
     """Return a redacted value that fits its column."""
     if column.name == "options" and isinstance(value, dict):
-        return {
-            name: redaction.value(item, keys=False) if name in OPTION_TEXTS else item for name, item in value.items()
-        }
+        return {name: _redacted_option(name, item, redaction) for name, item in value.items()}
     new = redaction.value(value, keys=column.name not in KEYED)
     if isinstance(column, CharField) and isinstance(new, str):
         is_once = column.unique or column.name in IDS or (isinstance(row, ApiToken) and column.name == "name")
         new = f"forgotten-{row.pk}" if is_once else new
         new = new[: column.max_length]
     return new
+
+
+def _redacted_option(name: str, value: Any, redaction: Redaction) -> Any:
+    if name in OWN_OPTIONS:
+        return value
+    if name == "actor":
+        kind, *names = value
+        return [kind, *redaction.value(names)]
+    return redaction.value(value, keys=False)
 
 
 def _dependent_values(row: Model, values: dict[str, Any]) -> dict[str, Any]:

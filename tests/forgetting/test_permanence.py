@@ -159,6 +159,28 @@ def test_an_idle_database_is_vacuumed(command):
     assert command("vacuum") == {"vacuumed": True}
 
 
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite rewrites the whole file")
+@pytest.mark.django_db(transaction=True)
+def test_every_table_with_texts_is_rewritten(command):
+    def files() -> dict[str, int]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT relname, pg_relation_filenode(oid) FROM pg_class WHERE relkind = 'r'")
+            return dict(cursor.fetchall())
+
+    before = files()
+    command("vacuum")
+    after = files()
+
+    tables = [
+        "sessions_app_entry",
+        "knowledge_app_fact",
+        "memoryhub_idempotentcall",
+        "memoryhub_job",
+        "django_admin_log",
+    ]
+    assert [table for table in tables if before[table] == after[table]] == []
+
+
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
 def test_no_byte_of_the_database_contains_forgotten_content(tmp_path, new_database):
     home = tmp_path / "home"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import io
 import json
 import zipfile
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
@@ -24,99 +19,15 @@ from memoryhub.lib.tables import Table
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.models import Job
 from memoryhub.sync import import_requests
-from memoryhub.sync.views import export
 from sessions_app.models import ImportProblem, Session, Workspace
 from sessions_app.services.audit import By
 from tests.agents.oauth_flow import a_client
 from tests.api.conftest import caller, token_for
+from tests.forgetting.remaining import KEY, NAME, NESTED, TEXT, remains
 from tests.hub import PERSON, add, open_at, run_jobs
 from tests.mcp.conftest import with_client
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NAME = "quicksilver4711"
-TEXT = f"Bärbel {NAME} likes tea"
-KEY = f"telegram:{NAME}"
-NESTED = [{"id": NAME, "type": "function", "function": {"name": "mail", "arguments": json.dumps({"to": TEXT})}}]
-
-
-def forms(text: str) -> dict[str, bytes]:
-    """Return the bytes of a text in each encoding, without the ends that depend on what is around it."""
-    found = {"utf-8": text.encode(), "utf-16-le": text.encode("utf-16-le"), "utf-16-be": text.encode("utf-16-be")}
-    found["hex"] = text.encode().hex().encode()
-    for start in range(3):
-        whole = base64.b64encode(b"x" * start + text.encode())
-        found[f"base64+{start}"] = whole[4:-4]
-    return found
-
-
-def places_of(data: bytes) -> set[str]:
-    """Return the encodings in which some bytes contain the name; its first letters may be those of another word."""
-    lower = data.lower()
-    return {
-        name
-        for name, form in forms(NAME[4:]).items()
-        if (form in data if name.startswith("base64") else form.lower() in lower)
-    }
-
-
-def unpacked(data: bytes) -> Iterator[bytes]:
-    """Yield some bytes and, of an archive or a compressed text, what is in it."""
-    yield data
-    if data[:2] == b"PK":
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for name in archive.namelist():
-                yield name.encode()
-                yield from unpacked(archive.read(name))
-    elif data[:2] == b"\x1f\x8b":
-        yield from unpacked(gzip.decompress(data))
-
-
-def tables() -> Iterator[tuple[str, str]]:
-    """Yield every row of every table of the database as text, those of the indexes too."""
-    with connection.cursor() as cursor:
-        names = connection.introspection.table_names(cursor)
-        for name in names:
-            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(name)}")
-            for row in cursor.fetchall():
-                for value in row:
-                    is_raw = isinstance(value, bytes | memoryview)
-                    yield name, bytes(value).decode("latin-1") if is_raw else str(value)
-
-
-def remains(home: Path) -> set[str]:
-    """Return where the name is, in the database and the home."""
-    found = set()
-    for table, text in tables():
-        raw = text.encode("utf-8", errors="surrogatepass")
-        found |= {f"{table} ({form})" for form in places_of(raw)}
-        if table == "django_session":
-            found |= {f"{table} (data)" for data in _session_data(text) if places_of(data)}
-    for file in [file for file in home.rglob("*") if file.is_file()]:
-        where = file.relative_to(home).parts[0]
-        found |= {f"{where} (name)"} if places_of(str(file.relative_to(home)).encode()) else set()
-        for data in unpacked(file.read_bytes()):
-            found |= {f"{where} ({form})" for form in places_of(data)}
-    return found
-
-
-def _session_data(text: str) -> Iterator[bytes]:
-    for part in text.split(":"):
-        is_compressed = part.startswith(".")
-        raw = part.lstrip(".")
-        try:
-            data = base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4))
-            yield zlib.decompress(data) if is_compressed else data
-        except (ValueError, zlib.error):
-            continue
-
-
-@pytest.fixture
-def home(settings, monkeypatch, tmp_path: Path) -> Path:
-    settings.MEMORYHUB_HOME = tmp_path / "home"
-    settings.MEMORYHUB_HOME.mkdir()
-    settings.MEMORYHUB_ROOTS = [tmp_path / "agents"]
-    monkeypatch.setattr(export, "LARGE_ENTRIES", 0)  # an export is a job
-    return settings.MEMORYHUB_HOME
 
 
 def from_agents(workspace: Workspace) -> None:
