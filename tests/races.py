@@ -32,9 +32,12 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
         return list(pool.map(run, calls))
 
 
-def meet_after(patch: pytest.MonkeyPatch, place: Any, name: str) -> None:
-    """Let two calls of a function wait for each other before they return, unless one of them is blocked."""
-    function, barrier = getattr(place, name), Barrier(2)
+def meet_after(patch: pytest.MonkeyPatch, place: Any, name: str, barrier: Barrier | None = None) -> None:
+    """Let two calls of a function wait for each other before they return, unless one of them is blocked.
+
+    ``barrier``: shared by calls of two functions.
+    """
+    function, barrier = getattr(place, name), barrier or Barrier(2)
 
     @wraps(function)
     def meeting(*args: Any, **kwargs: Any) -> Any:

@@ -150,7 +150,7 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
     ``expected``: the number of rows in the preview. Raises Invalid, Conflict.
     """
     with open_guard("forgetting"):
-        Workspace.objects.select_for_update().get(pk=workspace.pk)
+        lock_for_erasure(workspace)
         rules = _rules(erasure)
         preview = preview_rules(workspace, rules)
         if not preview.total:
@@ -198,6 +198,18 @@ def summed(*counts: Mapping[str, int]) -> dict[str, int]:
     for one in counts:
         total.update(one)
     return dict(sorted(total.items()))
+
+
+def lock_for_erasure(workspace: Workspace) -> bool:
+    """Lock a workspace until the end of the transaction, so that no row is added to it; return whether it exists.
+
+    The documents are locked before its key, which edits that have locked a document need.
+    """
+    found = Workspace.objects.filter(pk=workspace.pk)
+    if not found.select_for_update(no_key=True).exists():
+        return False
+    list(MemoryDocument.objects.select_for_update().filter(workspace=workspace).order_by("pk").values_list("pk"))
+    return found.select_for_update().exists()
 
 
 def erase(workspace: Workspace, rules: Rules, by: By) -> Erased:

@@ -19,6 +19,7 @@ from memoryhub.forgetting.erasure import (
     erase,
     erase_unowned,
     facts_only_from,
+    lock_for_erasure,
     preview_rules,
     records_of,
     summed,
@@ -226,7 +227,7 @@ def find_receipt_phrases(workspace: Workspace | None, receipt: Forgotten, phrase
 @transaction.atomic
 def _erase_in(workspace: Workspace | None, receipt: Forgotten, phrases: dict[str, Phrase], by: By) -> None:
     with open_guard("forgetting"):
-        if workspace and not Workspace.objects.select_for_update().filter(pk=workspace.pk).exists():
+        if workspace and not lock_for_erasure(workspace):
             return
         rules = receipt_rules(workspace, receipt.digests, phrases)
         counts = preview_rules(workspace, rules).counts

@@ -11,7 +11,13 @@ from dataclasses import replace
 from django.db import transaction
 
 from knowledge_app.models import Forgotten
-from memoryhub.forgetting.erasure import ErasureRequest, erase_in_workspace, nothing_found, write_receipt
+from memoryhub.forgetting.erasure import (
+    ErasureRequest,
+    erase_in_workspace,
+    lock_for_erasure,
+    nothing_found,
+    write_receipt,
+)
 from memoryhub.forgetting.forget import discard_copies, vacuum
 from memoryhub.forgetting.hub_erasure import find_receipt_phrases
 from memoryhub.forgetting.matching import Phrase
@@ -55,8 +61,8 @@ def carry_out_receipt(receipt: Forgotten, *, by: By) -> bool:
 @transaction.atomic
 def _erase(receipt: Forgotten, phrases: dict[str, Phrase], by: By) -> None:
     with open_guard("forgetting"):
-        workspace = Workspace.objects.select_for_update().filter(pk=receipt.workspace_id or 0).first()
-        if workspace is None:
+        workspace = Workspace.objects.filter(pk=receipt.workspace_id or 0).first()
+        if workspace is None or not lock_for_erasure(workspace):
             raise Gone("The job's workspace was deleted.", code="job_without_workspace")
         receipt.refresh_from_db()
         rules = rules_of(workspace, receipt, phrases)

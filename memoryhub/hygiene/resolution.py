@@ -31,6 +31,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, LimitExceeded, NotFound, Refused
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.workspaces import lock_workspace
 
 Kind, Status = Concern.Kind, Concern.Status
 Place = tuple[str, int]
@@ -268,8 +269,7 @@ def _chosen(
     if len(pks) > most:
         words = gettext("Select at most %(most)s findings at a time (selected: %(count)s).")
         raise LimitExceeded(words % {"most": f"{most:,}", "count": f"{len(pks):,}"}, code="too_many")
-    # So that a concern is decided once. Not its key: edits, which have locked a document, refer to it in new rows.
-    Workspace.objects.select_for_update(no_key=True).get(pk=workspace.pk)
+    lock_workspace(workspace.pk)  # so that a concern is decided once
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
         if pks and status == Status.OPEN:

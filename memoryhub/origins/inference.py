@@ -27,6 +27,7 @@ from memoryhub.origins.written_calls import facts_written, texts_written
 from memoryhub.search.filters import Scope
 from memoryhub.search.ranking import Hit, RankOptions, SearchResults, find
 from sessions_app.models import Entry, Run, Workspace
+from sessions_app.services.workspaces import lock_workspace
 
 MIN_COVERAGE = 0.4  # of a fact's words, by weight: measured by bench/origins.py
 MIN_OWN = 0.25  # in the message itself: the search also counts words of the messages around it
@@ -207,7 +208,7 @@ def _may_be_origin(entry: Entry, until: datetime, call: Entry | None) -> bool:
 @transaction.atomic
 def _store(workspace: Workspace, found: Iterable[_Origins], now: datetime) -> int:
     """Store the evidence for facts that still have the same text; replace earlier guesses."""
-    Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing can be forgotten at the same time
+    lock_workspace(workspace.pk)  # nothing can be forgotten at the same time
     origins = {one.fact.pk: one for one in found}
     current = dict(Fact.objects.filter(pk__in=origins, died=None).values_list("pk", "text"))
     same = [one for pk, one in origins.items() if current.get(pk) == one.fact.text]

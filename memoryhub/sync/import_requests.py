@@ -40,6 +40,7 @@ from sessions_app.models import ImportProblem, ImportReport, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import folder_hash, store_problems
 from sessions_app.services.syncing import switch_sync
+from sessions_app.services.workspaces import lock_workspace
 
 COMMAND_NAME = "a command"
 PROBLEM_OUTCOMES = ("rejected", "repaired", "held")  # of problems that somebody should check
@@ -197,7 +198,7 @@ def _end_if_cancelled(result: ImportResult, progress: Progress) -> None:
 def _store_outcome(report: ImportReport, result: ImportResult) -> None:
     tally = result.tally
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=result.workspace.pk)  # nothing can be forgotten meanwhile
+        lock_workspace(result.workspace.pk)  # nothing can be forgotten meanwhile
         problems = plain_problems(tally.problems, import_rules(result.workspace))
         report.refresh_from_db()
         report.workspace, report.project = result.workspace, result.found.project

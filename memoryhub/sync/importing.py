@@ -64,6 +64,7 @@ from sessions_app.services.importing import import_conversation
 from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import find_source, folder_hash, mark_missing, record_sessions, record_source
+from sessions_app.services.workspaces import lock_workspace
 
 Progress = Callable[[int, int, str], None]  # files done, number of files, current file
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
@@ -257,7 +258,7 @@ def _import_source_file(
         _import_items(workspace, allowed, tally, now, folder, dry_run=True)
         return tally
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing can be forgotten at the same time
+        lock_workspace(workspace.pk)  # nothing can be forgotten at the same time
         rules = import_rules(workspace)
         allowed, shown = without_forgotten(read, rules), shown_path(workspace, read, rules)
         known: Counter[str] = Counter()

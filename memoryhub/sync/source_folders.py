@@ -57,6 +57,7 @@ from memoryhub.sync.syncing import LOCK_TIMEOUT_SECONDS, SyncResult, import_file
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.syncing import QUIET_NOTE
+from sessions_app.services.workspaces import lock_workspace
 
 UNIQUE_KEYS = ("claude-code", "codex", "gemini-cli", "opencode")  # layouts whose session keys contain unique ids
 MAX_NAME = 200  # characters of a document's name
@@ -82,7 +83,7 @@ def add_folder(
     folder = open_source(workspace, path, project=project, layout=layout, label=label, may_read=may_read)
     folder.is_followed, folder.created_at = follow, by.at
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=workspace.pk)
+        lock_workspace(workspace.pk)
         known = SourceFolder.objects.filter(workspace=workspace, path=folder.path, project=folder.project).first()
         if known is None:
             folder.label = folder.label or _free_label(workspace, folder.layout)

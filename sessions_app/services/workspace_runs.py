@@ -10,6 +10,7 @@ from django.db import transaction
 from memoryhub.lib import db_retry
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.workspaces import lock_workspace
 
 
 @db_retry.retried
@@ -22,7 +23,7 @@ def request_workspace_run(
     ``not_before``: earliest start, default now; a queued run keeps the earlier of both times.
     """
     not_before = not_before or by.at
-    workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)  # concurrent requests get the same run
+    workspace = lock_workspace(workspace.pk)  # concurrent requests get the same run
     waiting = Run.objects.filter(workspace=workspace, session=None, kind=kind, status=Run.Status.QUEUED).first()
     if waiting:
         waiting.options |= options

@@ -25,6 +25,15 @@ def create_workspace(name: str, *, by: By) -> Workspace:
     return workspace
 
 
+def lock_workspace(pk: int) -> Workspace:
+    """Lock a workspace until the end of the transaction: who locks it too waits, as does everything that erases.
+
+    Its key isn't locked: an edit that has locked a document can add rows that refer to the workspace, and doesn't
+    wait for somebody who waits for the document.
+    """
+    return Workspace.objects.select_for_update(no_key=True).get(pk=pk)
+
+
 def free_slug(name: str) -> str:
     """Return an unused slug for a name."""
     wish = slugify(name.replace(".", "-"))[:50] or "workspace"
@@ -37,7 +46,7 @@ def free_slug(name: str) -> str:
 @transaction.atomic
 def save_settings(workspace: Workspace, values: dict[str, Any], *, by: By) -> dict[str, Any]:
     """Save validated settings; return the changes as ``{name: [before, after]}``."""
-    locked = Workspace.objects.select_for_update().get(pk=workspace.pk)
+    locked = lock_workspace(workspace.pk)
     changed = {
         name: [getattr(locked, name), value] for name, value in values.items() if getattr(locked, name) != value
     }

@@ -191,6 +191,7 @@ def test_nothing_remains_of_work_by_models_and_webhooks(
     done = admin_client.post("/w/atlas/forget/", asked | {"expected": preview.total, "is_sure": "on"})
 
     assert done.status_code == 302
+    run_jobs()
     assert remains(home) == set()
     assert near(stored_vectors(), named) == 0
     assert stored_vectors()

@@ -20,6 +20,7 @@ from memoryhub.lib.validation import clean_text
 from sessions_app.models import DeletedSession, Run, Session, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.lifecycle import forgotten_key
+from sessions_app.services.workspaces import lock_workspace
 
 
 def import_history(
@@ -133,7 +134,7 @@ def _never_deleted(workspace: Workspace, keys: Collection[str]) -> Collection[st
 @transaction.atomic
 def add_note(workspace: Workspace, text: str, *, by: By, session_key: str = "") -> HistoryEntry:
     """Append a note of a person or an agent and return its entry."""
-    Workspace.objects.select_for_update().get(pk=workspace.pk)  # serialize concurrent notes
+    lock_workspace(workspace.pk)  # serialize concurrent notes
     noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=by.at, session_key=session_key)
     append_history(workspace, [noted], now=by.at)
     entry = HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")

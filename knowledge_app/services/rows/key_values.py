@@ -20,6 +20,7 @@ from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.audit import By, record
+from sessions_app.services.workspaces import lock_workspace
 
 MAX_CHARS = 200_000
 
@@ -58,7 +59,7 @@ def write_value(workspace: Workspace, key: str, value: str, *, is_json: bool = F
     """
     key, value = checked(key, value)
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=workspace.pk)  # serialize concurrent first writes of a key
+        lock_workspace(workspace.pk)  # serialize concurrent first writes of a key
         row = KeyValue.objects.select_for_update().filter(workspace=workspace, key=key).first()
         if row is None:
             return _create(workspace, key, value, by, is_json=is_json)

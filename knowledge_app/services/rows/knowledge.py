@@ -27,6 +27,7 @@ from memoryhub.lib.tokens import counter_for
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.workspaces import lock_workspace
 
 MAX_CHARS = 20_000
 MAX_TAGS, MAX_TAG = 50, 100
@@ -77,9 +78,7 @@ def add_knowledge(
     chosen = DEFAULT_CATEGORY if was_unknown else category
     text, clean = clean_content(content), clean_tags(tags)
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(
-            pk=workspace.pk
-        )  # serialize concurrent additions of the same content
+        lock_workspace(workspace.pk)  # serialize concurrent additions of the same content
         same = KnowledgeEntry.objects.filter(workspace=workspace, identity=content_id(chosen, text))
         known = same.order_by(F("withdrawn_at").asc(nulls_first=True), "id").first()
         if known is not None:

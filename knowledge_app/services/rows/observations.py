@@ -21,6 +21,7 @@ from memoryhub.lib.text.similarity import tokens_of
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.workspaces import lock_workspace
 
 MAX_CHARS = 4_000
 MAX_SOURCE = 500
@@ -61,9 +62,7 @@ def store(
     """
     checked = [checked_observation(one) for one in said]
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(
-            pk=workspace.pk
-        )  # serialize concurrent writes of similar observations
+        lock_workspace(workspace.pk)  # serialize concurrent writes of similar observations
         fresh, near = _split_known(workspace, checked, even_if_known=even_if_known)
         offered = [
             Confirmation(

@@ -13,8 +13,9 @@ from knowledge_app.services.rows.knowledge import restore_entry
 from knowledge_app.services.rows.undoable_edits import FROM_FILES, edit_rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, NotFound
-from sessions_app.models import Run, Workspace
+from sessions_app.models import Run
 from sessions_app.services.audit import By
+from sessions_app.services.workspaces import lock_workspace
 
 Curated = KnowledgeEntry | Observation | KeyValue
 
@@ -27,9 +28,7 @@ def restore_row(row: Curated, state: int, *, known: int | None = None, by: By) -
     ``state``: that state's number. ``known``: the number of the latest state that was shown to whoever asks, if any
     was. Raises Conflict where the row got another since, NotFound, and KnowledgeExists.
     """
-    Workspace.objects.select_for_update().get(
-        pk=row.workspace_id
-    )  # prevents the state from being forgotten meanwhile
+    lock_workspace(row.workspace_id)  # prevents the state from being forgotten meanwhile
     words = gettext("Someone has changed this in the meantime. Review the current version before you restore.")
     locked = _locked(row, known, words)
     old = row.history.filter(history_id=state).first()
