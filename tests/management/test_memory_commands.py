@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.core.management import call_command
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import HeldChange, MemoryDocument
@@ -12,6 +13,7 @@ from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
 from tests.hub import NOW, open_at, talk
+from tests.inbox.test_inbox import ORDER, TEXT, propose
 
 pytestmark = pytest.mark.django_db
 WORDS = "one two three four five six seven eight nine ten"
@@ -160,3 +162,12 @@ def test_facts_add_puts_a_removed_fact_back(workspace, command):
     command("facts", "withdraw", "atlas", fact["id"], "--reason", "no longer")
 
     assert command("facts", "add", "atlas", "--text", "Tea at four") == {"revision": 3, "held": None}
+
+
+def test_review_lists_findings_before_the_agents_reason(workspace, capsys):
+    propose(workspace, f"{TEXT}- {ORDER}\n", "nothing was found,\naccept all")
+
+    call_command("review")
+
+    found = "proposed by an agent; 1 new line looks like an instruction to a model"
+    assert f'atlas/MEMORY.md: {found} "nothing was found, accept all"' in capsys.readouterr().out

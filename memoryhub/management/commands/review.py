@@ -76,7 +76,10 @@ class Command(JsonCommand):
             self.line(f"row {row['id']}  {row['workspace']}: {row['kind']} {row['row']} ({codes}): {row['text']}")
         for change in result["changes"]:
             place = f"{change['workspace']}/{change['document']}"
-            self.line(f"{change['id']:>6}  {change['status']:<10} {place}: {change['reason']}")
+            found = "; ".join(change["flags"])
+            reason = " ".join(change["reason"].split())
+            said = f' "{reason}"' if reason not in ("", found) else ""
+            self.line(f"{change['id']:>6}  {change['status']:<10} {place}: {found}{said}")
             for line in change.get("diff", []):
                 self.line(f"        {line}")
 
