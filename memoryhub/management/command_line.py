@@ -29,6 +29,7 @@ GROUPS = {
     },
     "Memory": {
         "document": "Print a memory document or one of its revisions",
+        "documents_by_person": "List the memory documents about each person",
         "facts": "List, explain, add, pin, verify or withdraw facts",
         "knowledge": "List, add, edit, merge or withdraw knowledge entries",
         "observations": "List, add, edit, verify or withdraw observations",
@@ -76,7 +77,7 @@ GROUPS = {
     },
     "Maintenance": {
         "check_memory": "Verify the invariants of the database",
-        "vacuum": "Remove the remains of deleted rows from the database file",
+        "vacuum": "Remove what deleted rows left in the database file",
     },
 }
 
