@@ -97,13 +97,14 @@ def test_authors_have_readable_names(busy, viewer_client):
 
 def test_a_read_shows_the_text_of_the_rows(workspace, viewer_client):
     entry = add_knowledge(workspace, "Deploys go out on Tuesdays.", category="domain_fact", by=By(PERSON, NOW)).entry
-    read(workspace, entry.pk, 999, at=1)
+    missing = entry.pk + 1
+    read(workspace, entry.pk, missing, at=1)
 
     [item] = shown(viewer_client, kind="reads").items
 
     assert item.places == [
         ("Deploys go out on Tuesdays.", reverse("knowledge:knowledge-entry", args=["atlas", entry.pk])),
-        ("knowledge entry 999", ""),
+        (f"knowledge entry {missing}", ""),
     ]
 
 
