@@ -18,6 +18,7 @@ from tests.browser.real_hub import RealHub
 
 PASSWORD = "a calm sea 42"
 CALLBACK = "http://127.0.0.1:39999/callback"
+PATIENCE = 60.0  # seconds for one answer; the machine may be busy
 
 
 class Storage:
@@ -42,7 +43,7 @@ class Browser:
     """A person who signs in, and allows whatever asks."""
 
     def __init__(self, address: str) -> None:
-        self.http, self.landed = httpx2.AsyncClient(base_url=address, follow_redirects=False), ""
+        self.http, self.landed = httpx2.AsyncClient(base_url=address, timeout=PATIENCE), ""
 
     async def post(self, page: str, address: str, **answers) -> httpx2.Response:
         shown = (await self.http.get(page)).text
@@ -91,7 +92,7 @@ def test_the_sdk_client_signs_in_remembers_and_renews(hub):
 
     async def use(tool, **arguments):
         async with (
-            httpx2.AsyncClient(auth=auth, follow_redirects=True) as http,
+            httpx2.AsyncClient(auth=auth, follow_redirects=True, timeout=PATIENCE) as http,
             Client(streamable_http_client(address, http_client=http)) as client,
         ):
             return await client.call_tool(tool, arguments)
