@@ -113,6 +113,7 @@ class Hub:
     ) -> None:
         self.home, self.database, self.worker = home, database, worker
         self.environment = environment_of(home, database) | (environment or {})
+        self.address = ""
         home.mkdir(parents=True, exist_ok=True)
         self.start(waits=waits)
 
@@ -123,7 +124,8 @@ class Hub:
         self.stop()
 
     def start(self, *, waits: bool = True) -> None:
-        command = [sys.executable, "manage.py", "serve", "--port", "0", *([] if self.worker else ["--no-worker"])]
+        port = self.address.rpartition(":")[2] or "0"  # the same as before
+        command = [sys.executable, "manage.py", "serve", "--port", port, *([] if self.worker else ["--no-worker"])]
         self.log = tempfile.TemporaryFile()  # noqa: SIM115  it is open as long as the hub
         self.process = subprocess.Popen(
             command,
@@ -139,7 +141,6 @@ class Hub:
 
     def wait_until_started(self) -> None:
         assert self.process.stdout is not None
-        self.address = ""
         for line in self.process.stdout:
             if found := re.search(r"MemoryHub is running at http://(\S+)", line):
                 self.address = found[1].rstrip("/")

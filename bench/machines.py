@@ -22,9 +22,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from datetime import timedelta
-from http.cookiejar import CookieJar
 from pathlib import Path
-from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -42,9 +40,9 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402
 from django.core.files.uploadedfile import SimpleUploadedFile  # noqa: E402
 from django.core.management import call_command  # noqa: E402
-from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
+from bench.person import Person  # noqa: E402
 from knowledge_app.models import KnowledgeEntry, MemoryDocument, MemoryRevision  # noqa: E402
 from memoryhub.backups import folder as backups  # noqa: E402
 from memoryhub.integrity import check_memory  # noqa: E402
@@ -74,32 +72,19 @@ def run_as(machine: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-class Hub:
+class Hub(Person):
     """The web process of a machine, with a signed-in operator."""
 
     def __init__(self, machine: str) -> None:
         self.process = run_as(machine, "serve", "--no-worker", "--port", "0")
         assert self.process.stdout is not None
+        address = ""
         for line in self.process.stdout:
             if found := re.search(r"MemoryHub is running at (\S+)", line):
-                self.address = found[1].rstrip("/")
+                address = found[1].rstrip("/")
             if line.startswith("Press Ctrl-C"):
                 break
-        self.opener = build_opener(HTTPCookieProcessor(CookieJar()))
-        self.post("/login/", username="admin", password=PASSWORD)
-
-    def get(self, place: str) -> bytes:
-        with self.opener.open(self.address + place, timeout=60) as response:
-            return bytes(response.read())
-
-    def post(self, place: str, form_at: str = "", **values: object) -> bytes:
-        page = self.get(form_at or place).decode()
-        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
-        values["csrfmiddlewaretoken"] = token[1] if token else ""
-        data = encode_multipart(BOUNDARY, values)
-        request = Request(self.address + place, data, {"Content-Type": MULTIPART_CONTENT})
-        with self.opener.open(request, timeout=60) as response:
-            return bytes(response.read())
+        super().__init__(address, "admin", PASSWORD)
 
 
 def check(what: str, is_true: object) -> None:
