@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak drills programs client adapters reference pictures messages lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak drills programs client adapters deploy-files reference pictures messages lock ci
 
 help:
 	@echo "make dev            create .venv with the development tools"
@@ -25,6 +25,7 @@ help:
 	@echo "make programs       let the hub follow real coding agents with a scripted model (needs Node.js)"
 	@echo "make client         build the Python client's wheel in dist/, install it without the hub and use it"
 	@echo "make adapters       test the client's adapters against the real agent frameworks, in .venv-adapters"
+	@echo "make deploy-files   check the files for Compose and Kubernetes with the tools that read them, in .venv-deploy"
 	@echo "make reference      generate docs/reference/ from the code"
 	@echo "make pictures       take the README's pictures of the demo in Chromium"
 	@echo "make messages CODE=de   update and compile the translation files of a language (docs/translating.md)"
@@ -106,6 +107,12 @@ adapters:
 	.venv-adapters/bin/pip install --quiet --requirement requirements/dev.txt
 	.venv-adapters/bin/pip install --quiet --requirement requirements/adapters.txt
 	env -u TEST_DATABASE_URL .venv-adapters/bin/python -m pytest tests/adapters -n 0 -W default
+
+deploy-files:
+	test -d .venv-deploy || $(PYTHON) -m venv .venv-deploy
+	.venv-deploy/bin/pip install --quiet --requirement requirements/deploy.txt
+	! POSTGRES_PASSWORD=any .venv-deploy/bin/docker-compose --file deploy/compose.yaml config --quiet 2>&1 | grep .
+	.venv-deploy/bin/kubernetes-validate --strict --quiet deploy/kubernetes.yaml
 
 reference: dev
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)python -c "import django; django.setup(); from tests.reference import write; write()"
