@@ -55,9 +55,9 @@ def add_turns(batch: Iterable[Sequence[Turn]]) -> None:
         insert_plain(rows)
 
 
-def add_conversations(writer: Writer, entries: int) -> None:
-    """Add entries by one author to the first workspace, 50 to a session."""
-    for first in range(0, entries, 5_000):
+def add_conversations(writer: Writer, entries: int, *, known: int = 0) -> None:
+    """Add entries by one author to the first workspace, 50 to a session, until it has so many."""
+    for first in range(known, entries, 5_000):
         texts = iter(writer.texts(min(5_000, entries - first)))
         numbers = range(first // 50 + 1, (min(first + 5_000, entries) - 1) // 50 + 2)
         sessions = [

@@ -44,11 +44,6 @@ def prepare(entries: int) -> None:
     from bulk_rows import add_conversations, add_others, add_workspaces, update_statistics
     from corpus import Writer
     from django.core.management import call_command
-    from django.utils import timezone
-
-    from knowledge_app.services.documents.revisions import open_document, revise_document
-    from sessions_app.models import Workspace
-    from sessions_app.services.audit import Actor, By
 
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
@@ -56,10 +51,23 @@ def prepare(entries: int) -> None:
     writer = Writer()
     add_conversations(writer, entries)
     add_others(writer, entries)
-    document = open_document(Workspace.objects.get(pk=1), "MEMORY.md")
-    text = "# Pool\n\n" + "".join(f"- fact {n} of the pool: {text}\n" for n, text in enumerate(writer.texts(FACTS)))
-    revise_document(document, text, base=None, reason="", by=By(Actor("person", "bench"), timezone.now()))
+    add_document(writer)
     update_statistics()
+
+
+def add_document(writer: Any, revisions: int = 1) -> None:
+    """Add a document of ``FACTS`` facts, the last of which changes with each revision."""
+    from django.utils import timezone
+
+    from knowledge_app.services.documents.revisions import open_document, revise_document
+    from sessions_app.models import Workspace
+    from sessions_app.services.audit import Actor, By
+
+    document, base = open_document(Workspace.objects.get(pk=1), "MEMORY.md"), None
+    text = "# Pool\n\n" + "".join(f"- fact {n} of the pool: {text}\n" for n, text in enumerate(writer.texts(FACTS)))
+    for number in range(revisions):
+        by = By(Actor("person", "bench"), timezone.now())
+        base = revise_document(document, f"{text}- changed {number} times\n", base=base, reason="", by=by)
 
 
 def signed_in() -> Any:
