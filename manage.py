@@ -117,6 +117,10 @@ def run_django() -> int:
         from memoryhub.mcp.handshake import answer_early
 
         answer_early(sys.argv[2:], has_token=bool(os.environ.get("MEMORYHUB_TOKEN")))
+        from memoryhub.mcp.forwarding import serve_from_hub
+
+        if serve_from_hub(sys.argv[2:], os.environ):
+            return 0
     from django.core.exceptions import ImproperlyConfigured
 
     from memoryhub.management.command_line import execute

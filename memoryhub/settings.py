@@ -250,9 +250,10 @@ TEMPLATES = [
 ]
 
 # DATABASE_URL: PostgreSQL, or another SQLite file. Default: memoryhub.sqlite3 in MEMORYHUB_HOME.
+GIVEN_DATABASE_URL = os.environ.get("DATABASE_URL", "")
 DATABASES = {
     "default": dj_database_url.parse(
-        os.environ.get("DATABASE_URL") or f"sqlite:///{MEMORYHUB_HOME / 'memoryhub.sqlite3'}",
+        GIVEN_DATABASE_URL or f"sqlite:///{MEMORYHUB_HOME / 'memoryhub.sqlite3'}",
         conn_max_age=60,
         conn_health_checks=True,
     )

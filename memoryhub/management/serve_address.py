@@ -11,12 +11,17 @@ from typing import TextIO
 
 from django.conf import settings
 
+from memoryhub.mcp.forwarding import database_mark
+
 TRIES = 4
 
 
 @contextmanager
 def publish_address(address: str) -> Iterator[None]:
-    """Write the address to MEMORYHUB_HOME during the block, unless another hub already does."""
+    """Write the address to MEMORYHUB_HOME during the block, unless another hub already does.
+
+    Its second line tells ``mcp_server`` whether it would use the same database.
+    """
     file = _file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with file.open("a") as opened:
@@ -24,7 +29,7 @@ def publish_address(address: str) -> Iterator[None]:
             yield
             return
         opened.truncate(0)
-        opened.write(address)
+        opened.write(f"{address}\n{database_mark(settings.GIVEN_DATABASE_URL)}")
         opened.flush()
         try:
             yield
@@ -54,7 +59,7 @@ def _published_address() -> str:
         try:
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return opened.read()
+            return opened.readline().strip()
     return ""
 
 

@@ -40,6 +40,7 @@ class Wire:
         self._is_left_to_sdk = False
         self._lists_later = False
         self._lines: SimpleQueue[str] = SimpleQueue()
+        self._put_back: list[str] = []
         self._writing = threading.Lock()
 
     def read(self) -> None:
@@ -64,12 +65,25 @@ class Wire:
             self._lines.put(line)
 
     def readline(self) -> str:
-        return self._lines.get()
+        return self._put_back.pop(0) if self._put_back else self._lines.get()
+
+    def put_back(self, *lines: str) -> None:
+        """Return these lines first from ``readline``. An initialize request among them was answered before."""
+        self._put_back = [*lines, *self._put_back]
+        if not self.is_initializing:
+            requests = map(json.loads, lines)
+            self._initialized = next((one["id"] for one in requests if one.get("method") == "initialize"), None)
+
+    @property
+    def is_initializing(self) -> bool:
+        """Whether an initialize request was answered early, and not yet by what serves."""
+        return self._initialized is not None
 
     def write(self, text: str) -> int:
-        if self._initialized is not None and json.loads(text).get("id") == self._initialized:
+        if self.is_initializing and json.loads(text).get("id") == self._initialized:
             self._initialized = None
             if self._lists_later:
+                self._lists_later = False
                 self._send(CHANGED)
         else:
             self._send(text)
