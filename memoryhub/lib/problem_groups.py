@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 P = TypeVar("P")
 Key = tuple[str, str, str]
 SHOWN = 3  # of each kind in a terminal; one of what is ignored, since every file has some
+_PLACES = re.compile(r" \((?:[\d,]+ times)?(?:, )?(?:(?:lines?|records?) .*)?\)$")
 _NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def kind_of(what: str, action: str, outcome: str) -> Key:
-    """Return what problems of a kind have in common. Lists of what was left out, after a colon, may differ."""
-    what = what.partition(": ")[0] if outcome == "ignored" else what
+    """Return what problems of a kind have in common: not their places and numbers, and not what was left out."""
+    what = what.partition(": ")[0] if outcome == "ignored" else _PLACES.sub("", what)
     return _NUMBER.sub("#", what), _NUMBER.sub("#", action), outcome
 
 

@@ -210,6 +210,7 @@ def read_records(stream: Stream, path: str, zone: tzinfo, *, is_agent: bool = Fa
     file = SessionFile(path, zone, is_agent=is_agent)
     for number, record in json_lines(stream, path, file.problems):
         file.add(number, record)
+    file.counts.at = ""
     return file
 
 
@@ -230,9 +231,10 @@ class SessionFile:
 
     def add(self, number: int, record: Any) -> None:
         self.count += 1
+        self.counts.at = number
         kind = record.get("type") if isinstance(record, dict) else None
         if not isinstance(record, dict) or not isinstance(kind, str):
-            self.counts.unknown["no type"] += 1
+            self.counts.add_unknown("no type")
             return
         self.session_id = self.session_id or own_id(record.get("sessionId"))
         if kind in IN_TREE and (kind != "progress" or record.get("uuid")):
@@ -243,9 +245,10 @@ class SessionFile:
             self._transcript(record).add(record)
         elif kind in TITLES:
             self._add_title(kind, record)
+        elif kind in BOOKKEEPING:
+            self.counts.left_out[kind] += 1
         else:
-            counter = self.counts.left_out if kind in BOOKKEEPING else self.counts.unknown
-            counter[kind] += 1
+            self.counts.add_unknown(kind)
 
     def _add_title(self, kind: str, record: dict[str, Any]) -> None:
         title = record.get(TITLES[kind])

@@ -120,7 +120,11 @@ def _read_task(folder: Folder, task: str, title: Any) -> FileRead:
     if not isinstance(file.value, list):
         return file.rejected("is not a conversation: it is not a list of messages")
     notes = ProblemCounts(path)
-    entries = [entry for message in file.value for entry in _entries(message, notes)]
+    entries: list[EntryRecord] = []
+    for number, message in enumerate(file.value, 1):
+        notes.at = str(number)
+        entries += _entries(message, notes)
+    notes.at = ""
     first = next((entry.content for entry in entries if entry.role == "user" and entry.kind == "message"), "")
     times = [entry.occurred_at for entry in entries if entry.occurred_at]
     created_at = read_epoch(int(task))[0] if task.isdigit() and len(task) <= 15 else None

@@ -29,7 +29,7 @@ from memoryhub.lib.safe_folder import Stream
 ITEM_TYPES = (*MESSAGES, *CALLS, *RESULTS, *LEFT_OUT, "reasoning")
 BOOKKEEPING = {
     "turn_context", "world_state", "token_usage_record", "dynamic_tools_updated", "inter_agent_communication",
-    "inter_agent_communication_metadata", "security_risk_score", "realtime_item",
+    "inter_agent_communication_metadata", "security_risk_score", "realtime_item", "state",
 }  # fmt: skip
 MIN_ID_CHARS = 20  # shorter ids of some providers repeat in other sessions
 NO_SUMMARY = "has a compaction whose summary is encrypted; the messages stay in the context"
@@ -45,10 +45,12 @@ def read_rollout(
     with a lower ordinal.
     """
     rollout = Rollout(path, zone, base)
-    for _, record in json_lines(stream, path, rollout.problems):
+    counts = rollout.counts
+    for counts.at, record in json_lines(stream, path, rollout.problems):
         ordinal = record.get("ordinal") if isinstance(record, dict) else None
         if before is None or (type(ordinal) is int and ordinal < before):
             rollout.add(record)
+    counts.at = ""
     rollout.finish()
     return rollout
 
@@ -77,7 +79,7 @@ class Rollout:
         """Add a line: ``{type, payload}``, or an item as such in files of 2025."""
         self.count += 1
         if not isinstance(record, dict):
-            self.counts.unknown["no object"] += 1
+            self.counts.add_unknown("no object")
             return
         payload, kind = record.get("payload"), record.get("type")
         if not isinstance(payload, dict):
@@ -94,11 +96,15 @@ class Rollout:
                 self._add_event(payload, time)
             case "compacted":
                 self._add_compaction(payload, time)
-            case _ if record.get("record_type") == "state":  # of 2025
-                self.counts.left_out["state"] += 1
             case _:
-                counter = self.counts.left_out if str(kind) in BOOKKEEPING else self.counts.unknown
-                counter[str(kind)] += 1
+                name = "state" if record.get("record_type") == "state" else str(kind)  # of 2025
+                self._skip(name, is_known=name in BOOKKEEPING)
+
+    def _skip(self, kind: str, *, is_known: bool) -> None:
+        if is_known:
+            self.counts.left_out[kind] += 1
+        else:
+            self.counts.add_unknown(kind)
 
     def _time(self, record: dict[str, Any]) -> ItemTime:
         text = record.get("timestamp")
@@ -127,8 +133,7 @@ class Rollout:
                 self.counts.left_out["encrypted reasoning"] += 1
             return
         if kind not in ITEM_TYPES or kind in LEFT_OUT:
-            counter = self.counts.left_out if kind in LEFT_OUT else self.counts.unknown
-            counter[str(kind)] += 1
+            self._skip(str(kind), is_known=kind in LEFT_OUT)
             return
         if kind in MESSAGES:
             self._events = None

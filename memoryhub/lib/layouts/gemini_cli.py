@@ -18,6 +18,7 @@ from memoryhub.lib.layouts.gemini_log import ChatLog
 from memoryhub.lib.layouts.json_file import load_json, open_json
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
 from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
 from memoryhub.lib.validation import clean_text, visible_line
@@ -139,9 +140,10 @@ def _read_chat(folder: Folder, chat: _Chat, program: str, zone: tzinfo) -> FileR
 
     def parse(stream: Stream) -> ChatLog:
         problems.clear()
-        log = ChatLog()
-        for _, value in json_lines(stream, chat.path, problems):
+        log = ChatLog(notes=ProblemCounts(chat.path))
+        for log.notes.at, value in json_lines(stream, chat.path, problems):
             log.apply(value)
+        log.notes.at = ""
         return log
 
     try:
@@ -161,7 +163,7 @@ def _read_object(folder: Folder, chat: _Chat, program: str, zone: tzinfo) -> Fil
         return file
     if not isinstance(file.value, dict) or not isinstance(file.value.get("messages"), list):
         return file.rejected("is not a session: it has no list of messages")
-    log = ChatLog()
+    log = ChatLog(notes=ProblemCounts(chat.path))
     log.apply({name: value for name, value in file.value.items() if name != "messages"})
     log.replace_messages(file.value["messages"])
     record = session_record(log, chat.path, program, file.problems, parent=chat.parent, zone=zone)

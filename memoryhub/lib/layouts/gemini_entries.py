@@ -42,9 +42,7 @@ def session_record(
     log: ChatLog, path: str, program: str, problems: list[Problem], *, parent: str, zone: tzinfo
 ) -> SessionRecord | None:
     """Return the session that a log leads to, None if it has neither messages nor metadata."""
-    notes = ProblemCounts(path)
-    for what, count in log.unknown.items():
-        notes.add(what, "skipped", "rejected", count=count)
+    notes = log.notes
     converter = _Converter(log, notes, zone)
     entries = converter.entries()
     problems += notes.problems()
@@ -99,6 +97,7 @@ class _Converter:
         for name, message in self.log.messages.items():
             if name in self.log.folded:
                 continue
+            self.notes.at = name
             kind = message.get("type")
             is_rewound = name not in self.log.live
             if kind == "user":
@@ -111,6 +110,7 @@ class _Converter:
                 self.notes.add(f"a message of the type {brief(kind)}", "skipped", "rejected")
                 continue
             found += [replace(entry, is_rewound=is_rewound) for entry in made]
+        self.notes.at = ""
         if self._thoughts and found:
             found[-1] = _with_thoughts(found[-1], self._thoughts)
         return [with_hash(entry) for entry in self._folded(found)]

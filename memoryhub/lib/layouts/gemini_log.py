@@ -6,12 +6,12 @@ messages again, without their tool calls' results and with new times; what was k
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from memoryhub.lib.layouts.jsonl import placeholder, without_binary
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID, hash_of
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.validation import json_text
 
 SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messages
@@ -28,12 +28,12 @@ class ChatLog:
     messages: dict[str, dict[str, Any]] = field(default_factory=dict)
     live: dict[str, None] = field(default_factory=dict)
     folded: dict[str, list[str]] = field(default_factory=dict)
-    unknown: Counter[str] = field(default_factory=Counter)
+    notes: ProblemCounts = field(default_factory=lambda: ProblemCounts(""))
 
     def apply(self, record: Any) -> None:
         """Apply one line of the log."""
         if not isinstance(record, dict):
-            self.unknown[f"a record that is {type_name(record)}"] += 1
+            self._reject(f"a record that is {type_name(record)}")
         elif isinstance(record.get("$rewindTo"), str):
             self._rewind(record["$rewindTo"])
         elif isinstance(record.get("id"), str):
@@ -50,7 +50,10 @@ class ChatLog:
             self.add(record)
         else:
             names = ", ".join(sorted(record)[:5]) or "no fields"
-            self.unknown[f"a record of an unknown kind, with {names[:200]}"] += 1
+            self._reject(f"a record of an unknown kind, with {names[:200]}")
+
+    def _reject(self, what: str) -> None:
+        self.notes.add(what, "skipped", "rejected")
 
     def _update(self, changes: dict[str, Any]) -> None:
         first = self.metadata.get("startTime")
@@ -89,7 +92,7 @@ class ChatLog:
         summaries = []
         for message in messages:
             if not isinstance(message, dict):
-                self.unknown[f"a message that is {type_name(message)}"] += 1
+                self._reject(f"a message that is {type_name(message)}")
             elif isinstance(message.get("id"), str) and message["id"] in self.messages:
                 self._restate(message)
             else:

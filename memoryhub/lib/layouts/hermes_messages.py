@@ -47,6 +47,7 @@ def read_rows(session_id: str, rows: list[Row], counts: ProblemCounts, zone: tzi
     """Convert the rows of a session, in their order."""
     found = EntryList("reasoning")
     for row in rows:
+        counts.at = str(row["id"])
         reasoning = [{name: row[name]} for name in REASONING if row[name] not in (None, "")]
         entry = _entry(session_id, row, counts, zone)
         if row["_compressed_summary"] == 1:
@@ -56,6 +57,7 @@ def read_rows(session_id: str, rows: list[Row], counts: ProblemCounts, zone: tzi
         else:
             found.add(entry, reasoning)
     found.finish()
+    counts.at = ""
     found.entries = [with_hash(entry) for entry in found.entries]
     return found
 

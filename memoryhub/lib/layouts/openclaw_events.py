@@ -38,11 +38,19 @@ MAX_DETAILS_CHARS = 65_536
 
 @dataclass(frozen=True)
 class Event:
-    """A record of a transcript. ``number``: its place; ``is_active``: None if the store doesn't say."""
+    """A record of a transcript.
+
+    ``number``: its line or its number in the store; ``is_active``: None if the store doesn't say.
+    """
 
     number: int
     value: dict[str, Any]
     is_active: bool | None = None
+    is_line: bool = False
+
+    @property
+    def place(self) -> int | str:
+        return self.number if self.is_line else str(self.number)
 
     @property
     def id(self) -> str:
@@ -68,6 +76,7 @@ def read_events(session_id: str, events: list[Event], counts: ProblemCounts, zon
     name = ""
     skipped: Counter[str] = Counter()
     for event in events:
+        counts.at = event.place
         kind = event.value.get("type")
         if kind == "reset":
             parts[-1].finish()
@@ -79,6 +88,7 @@ def read_events(session_id: str, events: list[Event], counts: ProblemCounts, zon
         else:
             converter.add(event, parts[-1], is_rewound=event.number not in path)
     parts[-1].finish()
+    counts.at = ""
     counts.left_out.update(skipped)
     for part in parts:
         part.entries = [with_hash(entry) for entry in _without_heartbeats(part.entries)]

@@ -107,17 +107,17 @@ def _events(
 
 
 def _decoded(lines: Iterator[tuple[int, bytes]], counts: ProblemCounts) -> Iterator[tuple[int, Any]]:
-    for number, line in lines:
+    for counts.at, line in lines:
         if line.strip():
             try:
-                yield number, decode_json(line.decode("utf-8", "backslashreplace")).value
+                yield int(counts.at), decode_json(line.decode("utf-8", "backslashreplace")).value
             except BadJSON:
                 counts.add("a line is not JSON", "skipped", "rejected", line)
 
 
 def _numbered(lines: Iterator[tuple[int, Any]], counts: ProblemCounts) -> Iterator[Event]:
-    for number, value in lines:
+    for counts.at, value in lines:
         if isinstance(value, dict):
-            yield Event(number, value)
+            yield Event(int(counts.at), value, is_line=True)
         else:
             counts.add("a record is not an object", "skipped", "rejected")

@@ -123,6 +123,7 @@ def _records(
 
 
 def _event(row: Row, counts: ProblemCounts) -> Any:
+    counts.at = str(row["seq"])
     text = row["event_json"]
     if text is None and isinstance(row["event_zstd"], bytes):
         try:

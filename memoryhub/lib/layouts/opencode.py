@@ -107,8 +107,8 @@ def _records(store: Store, row: Row, copies: Copies, zone: tzinfo, counts: Probl
         if (value := _object(one, "a message", counts)) is not None:
             message = Message(str(one["id"])[:MAX_OWN_ID], value, parts.pop(one["id"], []))
             messages.append(with_original_ids(store, copies, message, ids))
-    if orphans := sum(map(len, parts.values())):
-        counts.add("a part of a message that isn't there", "skipped", "rejected", count=orphans)
+    for counts.at in [part.id for orphans in parts.values() for part in orphans]:
+        counts.add("a part of a message that isn't there", "skipped", "rejected")
     given = dict(row) | {key: _value(row[key]) for key in ("revert", "metadata", "model") if row[key] is not None}
     if isinstance(revert := given.get("revert"), dict):
         given["revert"] = revert | {
@@ -120,6 +120,7 @@ def _records(store: Store, row: Row, copies: Copies, zone: tzinfo, counts: Probl
 
 
 def _object(row: Row, what: str, counts: ProblemCounts) -> dict[str, Any] | None:
+    counts.at = str(row["id"])
     value = decoded(row["data"], what, counts)
     if value is not None and not isinstance(value, dict):
         counts.add(f"{what} is not an object", "skipped", "rejected")

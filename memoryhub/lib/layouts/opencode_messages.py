@@ -65,6 +65,7 @@ def read_messages(messages: list[Message], revert: Undone, counts: ProblemCounts
     """Convert the messages of a session, in their order."""
     converter = _Converter(revert, counts, zone)
     for message in messages:
+        counts.at = message.id
         role = message.value.get("role")
         if role == "user":
             converter.add_prompt(message)
@@ -74,6 +75,7 @@ def read_messages(messages: list[Message], revert: Undone, counts: ProblemCounts
             excerpt = json_text(message.value).encode()
             counts.add(f"a message of the role {brief(role)}", "skipped", "rejected", excerpt)
     converter.found.finish()
+    counts.at = ""
     counts.left_out.update(converter.skipped)
     converter.found.entries = [with_hash(entry) for entry in converter.found.entries]
     return converter.found

@@ -78,8 +78,8 @@ def read_memory(folder: Folder, path: str, _zone: tzinfo = UTC) -> FileRead:
         return empty_file(path, "knowledge", info)
     records: dict[str, KnowledgeRecord] = {}
     notes = ProblemCounts(path)
-    for number, value in lines:
-        found = list(_records(path, number, value, problems, notes))
+    for notes.at, value in lines:
+        found = list(_records(value, notes))
         for record in found:
             if record.content_id in records:
                 notes.add("an observation or relation appears twice", "imported once", "noted")
@@ -87,9 +87,7 @@ def read_memory(folder: Folder, path: str, _zone: tzinfo = UTC) -> FileRead:
     return FileRead(path, "knowledge", info, list(records.values()), problems + notes.problems())
 
 
-def _records(
-    path: str, number: int, value: Any, problems: list[Problem], notes: ProblemCounts
-) -> Iterator[KnowledgeRecord]:
+def _records(value: Any, notes: ProblemCounts) -> Iterator[KnowledgeRecord]:
     kind = value.get("type") if isinstance(value, dict) else None
     if kind == "entity" and isinstance(value.get("name"), str) and isinstance(value.get("observations"), list):
         yield from _observations(value, notes)
@@ -99,7 +97,7 @@ def _records(
         notes.add(f"a record of the unknown type {brief(kind)}", "skipped", "rejected")
     else:
         what = "is neither an entity with observations nor a relation"
-        problems.append(Problem(path, number, what, "skipped", "rejected", json_text(value).encode()[:2000]))
+        notes.add(what, "skipped", "rejected", json_text(value).encode())
 
 
 def _observations(entity: dict[str, Any], notes: ProblemCounts) -> Iterator[KnowledgeRecord]:

@@ -181,7 +181,7 @@ def test_records_that_only_the_program_uses_and_unknown_ones_are_counted(tmp_pat
     [file] = read(tmp_path)
 
     assert [(problem.what, problem.outcome) for problem in file.problems] == [
-        ("has records of unknown types: no type (2), novelty (2)", "rejected"),
+        ("has records of unknown types: no type (2), novelty (2) (lines 5, 6, 7, 8)", "rejected"),
         ("has records that only the program uses: mode (3)", "ignored"),
     ]
 

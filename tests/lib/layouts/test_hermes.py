@@ -226,10 +226,10 @@ def test_what_cannot_be_read_is_reported(tmp_path):
     found = read(tmp_path)
 
     assert [problem.what for problem in found["state.db#s1"].problems] == [
-        "the tool calls of a message is not JSON",
-        "a tool call of an unknown format",
-        "the timestamp is invalid; its text is kept",
-        "a message of the role oracle",
+        "the tool calls of a message is not JSON (record 1)",
+        "a tool call of an unknown format (record 2)",
+        "the timestamp is invalid; its text is kept (record 3)",
+        "a message of the role oracle (record 4)",
     ]
     assert [problem.what for problem in found["state.db"].problems] == ["has the schema 31; MemoryHub knows 30"]
 

@@ -125,7 +125,9 @@ def test_compressed_records_need_a_module(tmp_path, monkeypatch):
     with closing(sqlite3.connect(tmp_path / STORE)) as store, store:
         store.execute("INSERT INTO transcript_events VALUES ('s1', 1, NULL, 0, x'28b52ffd')")
     monkeypatch.setattr(zstd, "MODULES", ())
-    assert whats(read(tmp_path)[f"{STORE}#s1"]) == ["a compressed record, which needs Python 3.14 or backports.zstd"]
+    assert whats(read(tmp_path)[f"{STORE}#s1"]) == [
+        "a compressed record, which needs Python 3.14 or backports.zstd (record 1)"
+    ]
 
     unpacked = json.dumps(message("b", "a", "user", "unpacked")).encode()
     monkeypatch.setattr("memoryhub.lib.layouts.openclaw_store.decompress", lambda data, limit: unpacked)

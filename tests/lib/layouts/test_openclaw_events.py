@@ -177,14 +177,14 @@ def test_what_cannot_be_read_is_reported_by_name(tmp_path):
     found = read(tmp_path)[f"{STORE}#s1"]
 
     assert whats(found) == [
-        "a record is not JSON",
-        "a record is not an object",
-        "a record is not JSON text",
-        "a record of the type hologram (2 times)",
-        "two records have the same id",
-        "a message of the role oracle",
-        "a message is not an object",
-        "the timestamp is invalid; its text is kept",
+        "a record is not JSON (record 1)",
+        "a record is not an object (record 2)",
+        "a record is not JSON text (record 9)",
+        "a record of the type hologram (2 times, records 3, 4)",
+        "two records have the same id (record 5)",
+        "a message of the role oracle (record 6)",
+        "a message is not an object (record 7)",
+        "the timestamp is invalid; its text is kept (record 8)",
     ]
     assert [one.content for one in found.items[0].entries] == ["kept", "same id", "who?", "late"]
 

@@ -205,14 +205,14 @@ def test_what_cannot_be_read_is_reported_by_name(tmp_path):
     found = read(tmp_path)["opencode.db#ses_1"]
 
     assert [problem.what for problem in found.problems] == [
-        "a part is not JSON",
-        "a message is not JSON",
-        "a message is not an object",
-        "a part of a message that isn't there",
-        "a part of the type hologram (2 times)",
-        "the changes that a message made to files",
-        "a message of the role oracle",
-        "the timestamp is invalid; its text is kept",
+        "a part is not JSON (record prt_5_2)",
+        "a message is not JSON (record msg_2)",
+        "a message is not an object (record msg_3)",
+        "a part of a message that isn't there (record prt_3_1)",
+        "a part of the type hologram (2 times, record msg_1)",
+        "the changes that a message made to files (record msg_1)",
+        "a message of the role oracle (record msg_4)",
+        "the timestamp is invalid; its text is kept (record msg_5)",
     ]
     assert [one.content for one in found.items[0].entries] == ["kept", "late"]
 

@@ -71,8 +71,8 @@ def test_fields_that_entries_lack_are_kept_and_unknown_records_reported(tmp_path
 
     assert knowledge(read)[0].extra == {"entity": "Ana", "confidence": 1}
     assert [problem.what for problem in read.problems] == [
+        "a record of the unknown type note (2 times, lines 2, 3)",
         "is neither an entity with observations nor a relation",
-        "a record of the unknown type note (2 times)",
     ]
 
 
