@@ -1,16 +1,16 @@
-"""Check that a hub reads everything that real coding agents write, while they run with a scripted model on loopback.
+"""Check that a hub reads everything that real agents write, while they run with a scripted model on loopback.
 
-    python bench/programs.py [--tools FOLDER] [PROGRAM...]      (needs Node.js; npm installs what FOLDER lacks)
+    python bench/programs.py [--tools FOLDER] [PROGRAM...]      (needs Node.js; npm and pip install what FOLDER lacks)
 
-Each program holds a conversation with a command, resumes it, forks it and compacts it, as far as it can without a
-terminal, while the hub follows its home. Each prompt, answer, command and result must then be in the hub once. The
-exit status is 1 if something is missing or there twice; what couldn't be run is listed.
+Each program holds a conversation with a command, resumes it, forks it and compacts it, while the hub follows its
+home. What a program only does in a terminal is typed with tmux, if that is installed. Each prompt, answer, command
+and result must then be in the hub once. The exit status is 1 if something is missing or there twice; what couldn't be
+run is listed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -36,6 +36,7 @@ from django.core.management import call_command  # noqa: E402
 from django.db.models import Q  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
+from bench.programs_list import PROGRAMS, Program  # noqa: E402
 from bench.programs_model import SUMMARY, running_model  # noqa: E402
 from memoryhub.sync.importing import import_workspace  # noqa: E402
 from memoryhub.sync.projects import open_home  # noqa: E402
@@ -45,140 +46,9 @@ from sessions_app.services.audit import Actor, By  # noqa: E402
 from sessions_app.services.syncing import switch_sync  # noqa: E402
 
 PERSON = Actor("person", "bench")
-SECONDS_PER_RUN = 240
+SECONDS_PER_RUN = 600
+SETTLED_SECONDS = 8  # for which a terminal must not change
 PATIENCE_SECONDS = 20.0
-
-
-@dataclass
-class Program:
-    """``home``: below the user's home. The functions return arguments; None: it can't do that without a terminal.
-
-    ``latest``: returns the id of the newest session in the home.
-    """
-
-    name: str
-    package: str
-    command: str
-    home: str
-    env: Callable[[str], dict[str, str]]
-    turn: Callable[[str], list[str]]
-    resume: Callable[[str], list[str]]
-    latest: Callable[[Path], str] = lambda _home: ""
-    fork: Callable[[str, str], list[str]] | None = None
-    compact: Callable[[str], list[str]] | None = None
-    config: Callable[[Path, str], None] = lambda _home, _url: None
-
-
-def newest_file(pattern: str, length: int = 36) -> Callable[[Path], str]:
-    def find(home: Path) -> str:
-        return max(home.glob(pattern), key=lambda path: path.stat().st_mtime_ns).stem[-length:]
-
-    return find
-
-
-def configure_codex(home: Path, url: str) -> None:
-    provider = f'[model_providers.local]\nname = "local"\nbase_url = "{url}/v1"\nenv_key = "MODEL_KEY"\n'
-    home.mkdir(parents=True)
-    (home / "config.toml").write_text(
-        f'model = "scripted"\nmodel_provider = "local"\n{provider}wire_api = "responses"\n'
-    )
-
-
-def configure_opencode(home: Path, url: str) -> None:
-    options = {"options": {"baseURL": f"{url}/v1", "apiKey": "none"}, "models": {"scripted": {"name": "scripted"}}}
-    settings = {"provider": {"anthropic": options}, "model": "anthropic/scripted", "autoupdate": False}
-    settings |= {"small_model": "anthropic/scripted", "permission": "allow"}
-    folder = home.parents[2] / ".config" / "opencode"
-    folder.mkdir(parents=True)
-    (folder / "opencode.json").write_text(json.dumps(settings))
-
-
-def configure_gemini(home: Path, _url: str) -> None:
-    home.mkdir(parents=True)
-    settings = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "privacy": {"usageStatisticsEnabled": False},
-    }
-    (home / "settings.json").write_text(json.dumps(settings))
-
-
-def opencode_session(home: Path) -> str:
-    import sqlite3
-
-    with sqlite3.connect(f"file:{home / 'opencode.db'}?mode=ro", uri=True) as store:
-        return str(store.execute("SELECT id FROM session ORDER BY time_updated DESC").fetchone()[0])
-
-
-CLAUDE = ["-p", "--allowedTools", "Bash", "--dangerously-skip-permissions"]
-CODEX = ["exec", "--skip-git-repo-check", "-s", "danger-full-access"]
-PROGRAMS = [
-    Program(
-        "claude-code",
-        "@anthropic-ai/claude-code",
-        "claude",
-        ".claude",
-        env=lambda url: {
-            "ANTHROPIC_BASE_URL": url,
-            "ANTHROPIC_API_KEY": "none",
-            "DISABLE_AUTOUPDATER": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "IS_SANDBOX": "1",
-        },
-        turn=lambda prompt: [*CLAUDE, prompt],
-        resume=lambda prompt: [*CLAUDE, "--continue", prompt],
-        latest=newest_file("projects/*/*.jsonl"),
-        fork=lambda name, prompt: [*CLAUDE, "--resume", name, "--fork-session", prompt],
-        compact=lambda name: ["-p", "--resume", name, "/compact"],
-    ),
-    Program(
-        "codex",
-        "@openai/codex",
-        "codex",
-        ".codex",
-        env=lambda _url: {"MODEL_KEY": "none"},
-        turn=lambda prompt: [*CODEX, prompt],
-        resume=lambda prompt: [*CODEX, "resume", "--last", prompt],
-        latest=newest_file("sessions/*/*/*/rollout-*.jsonl"),
-        fork=lambda name, prompt: [*CODEX, "fork", name, prompt],
-        compact=lambda _name: [*CODEX, "-c", "model_auto_compact_token_limit=50", "resume", "--last", "turn-compact"],
-        config=configure_codex,
-    ),
-    Program(
-        "opencode",
-        "opencode-ai",
-        "opencode",
-        ".local/share/opencode",
-        env=lambda _url: {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
-        turn=lambda prompt: ["run", prompt],
-        resume=lambda prompt: ["run", "--continue", prompt],
-        latest=opencode_session,
-        fork=lambda name, prompt: ["run", "--session", name, "--fork", prompt],
-        config=configure_opencode,
-    ),
-    Program(
-        "gemini-cli",
-        "@google/gemini-cli",
-        "gemini",
-        ".gemini",
-        env=lambda url: {
-            "GEMINI_API_KEY": "none",
-            "GOOGLE_GEMINI_BASE_URL": url,
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
-        },
-        turn=lambda prompt: ["--yolo", "-p", prompt],
-        resume=lambda prompt: ["--yolo", "--resume", "latest", "-p", prompt],
-        config=configure_gemini,
-    ),
-    Program(
-        "openclaw",
-        "openclaw",
-        "openclaw",
-        ".openclaw",
-        env=lambda _url: {},
-        turn=lambda prompt: ["agent", "--local", "--message", prompt],
-        resume=lambda prompt: ["agent", "--local", "--message", prompt],
-    ),
-]
 
 
 @dataclass
@@ -202,17 +72,24 @@ class Drill:
     def home(self) -> Path:
         return self.user / self.program.home
 
-    def run(self, arguments: list[str]) -> str:
-        """Run the program in its project; return "" or why it failed."""
+    @property
+    def work(self) -> Path:
         work = self.user / "atlas"
         work.mkdir(parents=True, exist_ok=True)
-        binary = self.tools / "node_modules" / ".bin" / self.program.command
-        env = {"HOME": str(self.user), "PATH": os.environ["PATH"]} | self.program.env(self.url)
+        return work
+
+    @property
+    def env(self) -> dict[str, str]:
+        path = f"{self.tools / 'node_modules' / 'node' / 'bin'}{os.pathsep}" if self.program.node else ""
+        return {"HOME": str(self.user), "PATH": path + os.environ["PATH"]} | self.program.env(self.url)
+
+    def run(self, arguments: list[str]) -> str:
+        """Run the program in its project; return "" or why it failed."""
         try:
             done = subprocess.run(
-                [str(binary), *arguments],
-                cwd=work,
-                env=env,
+                [str(self.program.binary(self.tools)), *arguments],
+                cwd=self.work,
+                env=self.env,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -244,11 +121,24 @@ class Drill:
             self.speak("forked", lambda prompt: fork(origin, prompt))
         else:
             self.notes.append("couldn't be run: fork")
-        if program.compact and not (failure := self.run(program.compact(program.latest(self.home)))):
-            self.has_compacted = True
+        if failure := self.compact():
+            self.notes.append(f"couldn't be run: compact ({failure})")
         else:
-            self.notes.append("couldn't be run: compact" + (f" ({failure})" if program.compact else ""))
+            self.has_compacted = True
         self.speak("last", program.resume)
+
+    def compact(self) -> str:
+        """Compact the newest session; return "" or why that failed."""
+        program = self.program
+        if program.compact:
+            return self.run(program.compact(program.latest(self.home)))
+        if not program.terminal:
+            return "no way without a person"
+        if not shutil.which("tmux"):
+            return "tmux is missing"
+        arguments, typed = program.terminal
+        command = [str(program.binary(self.tools)), *arguments]
+        return "" if SUMMARY in type_in_terminal(command, typed, self.work, self.env) else "no summary was shown"
 
     def measured(self, name: str, speak: Callable[[], bool]) -> None:
         if speak():
@@ -289,6 +179,35 @@ class Drill:
             self.faults.append("importing again added entries")
 
 
+def type_in_terminal(command: list[str], text: str, work: Path, env: dict[str, str]) -> str:
+    """Run a program in a terminal, type a line when it is ready, and return what it shows then."""
+    tmux = ["tmux", "-S", str(PLACE / "tmux")]
+    settings = [f"{name}={value}" for name, value in (env | {"TERM": "screen-256color"}).items()]
+    start = [*tmux, "new-session", "-d", "-x", "180", "-y", "50", "-c", str(work), "env", "-i", *settings, *command]
+    try:
+        subprocess.run(start, check=True)
+        settled_screen(tmux)
+        for keys in (["-l", text], ["Enter"]):
+            subprocess.run([*tmux, "send-keys", *keys], check=True)
+            time.sleep(1)
+        return settled_screen(tmux)
+    except subprocess.SubprocessError as error:
+        return type(error).__name__
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=False, capture_output=True)
+
+
+def settled_screen(tmux: list[str]) -> str:
+    """Return what a terminal shows once that stays the same."""
+    end, shown, since = time.monotonic() + SECONDS_PER_RUN / 2, "", time.monotonic()
+    while time.monotonic() < end and (not shown.strip() or time.monotonic() - since < SETTLED_SECONDS):
+        time.sleep(0.5)
+        done = subprocess.run([*tmux, "capture-pane", "-p", "-S", "-200"], capture_output=True, text=True, check=True)
+        if done.stdout != shown:
+            shown, since = done.stdout, time.monotonic()
+    return shown
+
+
 def import_all(home: Path) -> list[Workspace]:
     by = By(PERSON, timezone.now())
     found = open_home(home)
@@ -301,15 +220,22 @@ def follow(home: Path) -> None:
 
 
 def installed(program: Program, tools: Path) -> str:
-    """Install a program with npm if it isn't there; return "" or why that failed."""
-    if (tools / "node_modules" / ".bin" / program.command).exists():
+    """Install a program with npm or pip if it isn't there; return "" or why that failed."""
+    if program.binary(tools).exists():
         return ""
-    arguments = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(tools), program.package]
-    try:
-        done = subprocess.run(arguments, capture_output=True, text=True, timeout=900)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return type(error).__name__
-    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["npm failed"])[0][:160]
+    packages = [package for package in (program.node, program.package) if package]
+    steps = [["npm", "install", "--no-audit", "--no-fund", "--prefix", str(tools), *packages]]
+    if program.is_python:
+        place = tools / program.name
+        steps = [[sys.executable, "-m", "venv", str(place)], [str(place / "bin" / "pip"), "install", *packages]]
+    for step in steps:
+        try:
+            done = subprocess.run(step, capture_output=True, text=True, timeout=900)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return type(error).__name__
+        if done.returncode:
+            return (done.stderr.strip().splitlines() or [f"{step[0]} failed"])[0][:160]
+    return ""
 
 
 def main() -> int:

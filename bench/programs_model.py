@@ -1,4 +1,4 @@
-"""A scripted model on loopback for coding agents, with the APIs of Anthropic, OpenAI (Responses) and Gemini.
+"""A scripted model on loopback for agents, with the APIs of Anthropic, OpenAI (Responses and Chat) and Gemini.
 
 A prompt contains ``turn-NAME``. The answer is ``reply-NAME``; if the prompt also says ``with a command``, the model
 first calls the program's shell with ``echo result-NAME``. A request for a summary gets ``summary-of-it``.
@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.scripted_model import Server
 
-SHELLS = ("Bash", "bash", "exec_command", "run_shell_command", "shell_command", "shell", "exec")
+SHELLS = ("Bash", "bash", "exec_command", "run_shell_command", "shell_command", "shell", "exec", "terminal")
 TURN = re.compile(r"turn-(\w+)")
 SUMMARY = "summary-of-it"
 USAGE = {"input_tokens": 100, "output_tokens": 20}
@@ -79,6 +79,15 @@ def responses_talk(body: dict[str, Any]) -> Talk:
     return talk
 
 
+def chat_talk(body: dict[str, Any]) -> Talk:
+    talk = Talk(tools=[str(tool.get("function", {}).get("name")) for tool in body.get("tools") or []])
+    for message in body.get("messages", []):
+        if message["role"] in ("user", "assistant") and (text := text_of(message.get("content"))):
+            talk.items.append((message["role"], text))
+        talk.items += [("call", "") for _ in message.get("tool_calls") or []]
+    return talk
+
+
 def gemini_talk(body: dict[str, Any]) -> Talk:
     declared = [one for tool in body.get("tools", []) for one in tool.get("functionDeclarations", [])]
     talk = Talk(tools=[str(one.get("name")) for one in declared])
@@ -107,6 +116,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer({"input_tokens": 100, "totalTokens": 100})
         elif "enerateContent" in self.path:
             self.answer_gemini(body)
+        elif "chat/completions" in self.path:
+            self.answer_chat(body)
         elif "responses" in self.path:
             self.answer_responses(body)
         elif "messages" in self.path:
@@ -176,6 +187,26 @@ class Handler(BaseHTTPRequestHandler):
             {"type": "response.completed", "response": response | {"output": [item], "usage": usage}},
         ]
         self.stream(events)
+
+    def answer_chat(self, body: dict[str, Any]) -> None:
+        text, call = chat_talk(body).answer()
+        number = next(numbers)
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if call:
+            function = {"name": call[0], "arguments": json.dumps(call[1])}
+            message["tool_calls"] = [
+                {"index": 0, "id": f"call_{number:06d}", "type": "function", "function": function}
+            ]
+        base = {"id": f"chat_{number:06d}", "created": 0, "model": body.get("model")}
+        end = {"index": 0, "finish_reason": "tool_calls" if call else "stop"}
+        usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+        if not body.get("stream"):
+            value = base | {"object": "chat.completion", "choices": [end | {"message": message}], "usage": usage}
+            self.answer(value)
+            return
+        chunk = base | {"object": "chat.completion.chunk"}
+        first = {"index": 0, "delta": message, "finish_reason": None}
+        self.stream([chunk | {"choices": [first]}, chunk | {"choices": [end | {"delta": {}}], "usage": usage}])
 
     def answer_gemini(self, body: dict[str, Any]) -> None:
         text, call = gemini_talk(body).answer()
