@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.content_check.ahead import findings_in
 from memoryhub.lib.layouts.records import Problem
-from memoryhub.lib.text.facts import word_form
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -36,6 +36,7 @@ TEXTS: dict[type[Model], tuple[str, ...]] = {  # the fields to check
     KeyValue: ("key", "value"),
     HistoryEntry: ("content",),
 }
+REPEATING: dict[type[Model], str] = {KnowledgeEntry: "content", Observation: "content", KeyValue: "value"}
 MAX_FINDINGS = 20  # kept for a row
 BATCH_ROWS = 500
 AGENTS_FILE = Actor("sync", "the agent's file")
@@ -71,12 +72,16 @@ def text_hash(row: Model) -> str:
     return hashlib.sha256(texts.encode()).hexdigest()
 
 
-def hold_flagged(rows: Iterable[Any], by: By) -> None:
-    """Hold the new rows that are flagged, if an agent wrote them."""
-    if by.actor.kind != "agent":
+def hold_flagged(rows: Sequence[Any], by: By) -> None:
+    """Hold the new rows of one table that are flagged or say again what people removed, unless a person wrote them.
+
+    What runs find is checked before.
+    """
+    if by.actor.kind not in ("agent", "run") or not rows:
         return
+    removed = RemovedTexts(rows[0].workspace, apart_from=rows)
     for row in rows:
-        if findings := findings_of(row):
+        if findings := (findings_of(row) if by.actor.kind == "agent" else []) or _repeats(row, removed):
             _hold(row, findings, by)
 
 
@@ -88,13 +93,13 @@ def hold_imported(
     path: str,
     now: datetime,
     dry_run: bool,
-    removed: Collection[str] = (),
 ) -> list[Problem]:
     """Hold the flagged ones of the rows of one table that a file adds or changes; return a problem with their number.
 
-    ``changed``: the names of the changed fields by row. ``removed``: word forms of texts that people removed; new
-    rows with one of them are held, too. In a dry run, rows are only counted.
+    New rows that say again what people removed are held, too. ``changed``: the names of the changed fields by row. In
+    a dry run, rows are only counted.
     """
+    removed = RemovedTexts(workspace, apart_from=new)
     flagged = [(row, findings) for row in new if (findings := findings_of(row) or _repeats(row, removed))]
     count = len(flagged) + sum(1 for row, names in changed.items() if findings_of(row, names))
     if not dry_run:
@@ -109,10 +114,11 @@ def hold_imported(
     return [Problem(path, None, what, "held for review", "held")]
 
 
-def _repeats(row: Any, removed: Collection[str]) -> list[Finding]:
-    if not removed or word_form(row.content) not in removed:
+def _repeats(row: Any, removed: RemovedTexts) -> list[Finding]:
+    field = REPEATING.get(type(row), "")
+    if not field or not removed.has(getattr(row, field)):
         return []
-    return [{"field": "content", "line": 1, "code": "removed", "message": "says again what a person removed"}]
+    return [{"field": field, "line": 1, "code": "removed", "message": "says again what a person removed"}]
 
 
 def _hold_new(workspace: Workspace, flagged: Sequence[tuple[Any, list[Finding]]], by: By) -> None:
@@ -140,10 +146,14 @@ def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: b
         return
     link = LINKS[type(next(iter(retexted)))]
     held = {getattr(one, f"{link}_id"): one for one in HeldRow.objects.filter(**{f"{link}__in": list(retexted)})}
+    rows = list(retexted)
+    removed = RemovedTexts(rows[0].workspace, apart_from=rows)
     for row, names in retexted.items():
         hold = held.get(row.pk)
         if by.actor.kind in ("agent", AGENTS_FILE.kind) or is_undo:
             findings = findings_of(row, None if hold else names)
+            if not findings and not is_undo:
+                findings = _repeats(row, removed)
             if findings:
                 _hold(row, findings, by)
         else:

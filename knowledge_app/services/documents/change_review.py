@@ -7,8 +7,8 @@ from collections.abc import Collection
 from django.db.models import QuerySet
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
-from knowledge_app.services.documents.removed_facts import added_again, removed_facts
 from knowledge_app.services.documents.revisions import content_hash
+from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.text.change_guard import CheckedChange, pin_reasons, review_reasons, safety_reasons
 from sessions_app.models import Session
 from sessions_app.services.audit import By, record
@@ -28,7 +28,7 @@ def judge(
     """
     pinned = list(pinned_facts(document).values_list("text", flat=True))
     if returned is None:
-        returned = added_again(change.before, change.after, removed_facts(document))
+        returned = RemovedTexts(document.workspace).added_again(change.before, change.after)
     again = [returned_reason(len(returned))] if returned else []
     if is_own_fact:
         return pin_reasons(change.after, pinned) + safety_reasons(change) + again

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_app.services.documents.removed_facts import added_again
+from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.content_check.check import flagged_lines
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.text.change_guard import CheckedChange, check_change, compare_facts
@@ -48,12 +48,12 @@ def check_proposal(
     base: str,
     current: str,
     *,
-    removed: frozenset[str] = frozenset(),
+    removed: RemovedTexts,
     known: CheckedProposal | None = None,
 ) -> CheckedProposal:
     """Merge a proposal with the document's current text and check it. ``known`` is returned if the text is the same.
 
-    ``removed``: word forms of facts that people removed earlier. Raises LimitExceeded.
+    Raises LimitExceeded.
     """
     if known is not None and known.change.before == current:
         return known
@@ -76,7 +76,7 @@ def foreign_facts(before: str, after: str, entries: Sequence[Entry]) -> set[int]
     return {fact.line for fact in added if lacks_user_source(fact.text, sources)}
 
 
-def returned_facts(base: str, current: str, after: str, removed: frozenset[str]) -> set[int]:
+def returned_facts(base: str, current: str, after: str, removed: RemovedTexts) -> set[int]:
     """Return the line numbers of new facts that people removed: with the same words if it was before ``base``.
 
     Those that ``base`` has and ``current`` has no longer are recognised in similar words, too.
@@ -84,7 +84,7 @@ def returned_facts(base: str, current: str, after: str, removed: frozenset[str])
     since = compare_facts(base, current)
     gone = [*since.removed, *(old for old, _ in since.rewritten)]
     added = compare_facts(current, after).added if gone else []
-    return {added[index].line for index in match_facts(gone, added)} | added_again(current, after, removed)
+    return {added[index].line for index in match_facts(gone, added)} | removed.added_again(current, after)
 
 
 def foreign_reason(count: int) -> str:

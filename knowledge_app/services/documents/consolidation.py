@@ -27,7 +27,6 @@ from knowledge_app.services.documents.checked_proposals import (
     without_held_facts,
 )
 from knowledge_app.services.documents.history import append_history
-from knowledge_app.services.documents.removed_facts import removed_facts
 from knowledge_app.services.documents.revisions import (
     content_hash,
     head_text,
@@ -36,6 +35,7 @@ from knowledge_app.services.documents.revisions import (
     restore_facts,
     revise_document,
 )
+from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
@@ -126,7 +126,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
 
 
 def _check(plan: Plan, proposal: Proposal, current: str, known: CheckedProposal | None = None) -> CheckedProposal:
-    removed = removed_facts(plan.document)
+    removed = RemovedTexts(plan.session.workspace)
     return check_proposal(proposal, plan.entries, plan.memory, current, removed=removed, known=known)
 
 

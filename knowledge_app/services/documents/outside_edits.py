@@ -17,8 +17,8 @@ from knowledge_app.services.documents.outside_edit_plan import (
     line_edits,
     plan_outside_edit,
 )
-from knowledge_app.services.documents.removed_facts import added_again, removed_facts
 from knowledge_app.services.documents.revisions import content_hash, lock_document, open_document, revise_document
+from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
@@ -55,11 +55,11 @@ def import_document(
         what = f"another folder of the workspace already has a document named {record.name}"
         return ImportCounts(problems=[Problem(path, None, what, "not imported", "rejected")])
     if dry_run:
-        return _counted(_planned(found, record, modified_at, now), path, found)
+        return _counted(_planned(workspace, found, record, modified_at, now), path, found)
     with transaction.atomic():
         document = lock_document(found.pk) if found else open_document(workspace, record.name, path, folder=folder)
         _set_limits(document, record)
-        edit = _planned(document, record, modified_at, now)
+        edit = _planned(workspace, document, record, modified_at, now)
         tally = _counted(edit, path, document)
         if edit.verdict != "unchanged":
             if document.path != path and edit.verdict != "empty":
@@ -69,9 +69,14 @@ def import_document(
 
 
 def _planned(
-    document: MemoryDocument | None, record: DocumentRecord, modified_at: datetime | None, now: datetime
+    workspace: Workspace,
+    document: MemoryDocument | None,
+    record: DocumentRecord,
+    modified_at: datetime | None,
+    now: datetime,
 ) -> OutsideEdit:
-    return _checked(document, _plan(document, record, _written_at(document, modified_at, now)), record)
+    plan = _plan(document, record, _written_at(document, modified_at, now))
+    return _checked(workspace, document, plan, record)
 
 
 def _set_limits(document: MemoryDocument, record: DocumentRecord) -> None:
@@ -95,7 +100,7 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
     read, unseen = _read_by_agent(locked, head, now)
     text, policy = base.content if base else None, locked.workspace.agent_changes
     plan = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen, policy=policy)
-    edit = _checked(locked, plan, item)
+    edit = _checked(locked.workspace, locked, plan, item)
     if edit.verdict in ("take", "merge"):
         _store_intermediate(locked, item, "written while the hub replaced the file", now)
         _revise(locked, edit.text, None, "merged with a change made at the same time", now)
@@ -158,8 +163,10 @@ def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: dat
     return edit
 
 
-def _checked(document: MemoryDocument | None, edit: OutsideEdit, item: DocumentRecord) -> OutsideEdit:
-    """Return an edit that holds flagged lines, changes of pinned facts, and facts that people removed."""
+def _checked(
+    workspace: Workspace, document: MemoryDocument | None, edit: OutsideEdit, item: DocumentRecord
+) -> OutsideEdit:
+    """Return an edit that holds flagged lines, changes of pinned facts, and lines that people removed."""
     if edit.verdict not in ("take", "merge"):
         return edit
     head = document.head.content if document and document.head else ""
@@ -169,7 +176,7 @@ def _checked(document: MemoryDocument | None, edit: OutsideEdit, item: DocumentR
         return OutsideEdit("hold", item.content, (why,))
     change = check_change(head, text)
     pins = list(pinned_facts(document).values_list("text", flat=True))
-    returned = added_again(head, text, removed_facts(document))
+    returned = RemovedTexts(workspace).added_again(head, text)
     flags = tuple(pin_reasons(text, pins) + safety_reasons(change))
     flags += (returned_reason(len(returned)),) if returned else ()
     if not flags:

@@ -18,7 +18,6 @@ from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Obser
 from knowledge_app.services.held_rows import LINKS, hold_imported
 from knowledge_app.services.rows.cached_responses import findings_of_response
 from knowledge_app.services.rows.derived_columns import derive
-from knowledge_app.services.rows.removed_texts import removed_texts
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import (
@@ -195,11 +194,10 @@ def _import_rows(
     tally.added[rows.kind] += len(new)
     tally.updated[rows.kind] += len(changed)
     tally.unchanged[rows.kind] += len(fitting) - len(new) - len(changed)
-    removed = removed_texts(workspace, rows.model) if new else frozenset()
     if not dry_run:
         _write(rows, new, list(changed), now)
     if rows.model in LINKS:
-        tally.problems += hold_imported(workspace, new, changed, path=path, now=now, dry_run=dry_run, removed=removed)
+        tally.problems += hold_imported(workspace, new, changed, path=path, now=now, dry_run=dry_run)
     return tally
 
 

@@ -60,6 +60,12 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", MARKS.sub("", decomposed))
 
 
+def plain_form(text: str) -> str:
+    """Return folded text without emphasis, and with Latin letters in place of look-alikes."""
+    plain = _EMPHASIS.sub("", fold(text))
+    return _latinised(plain) if _FOREIGN_LETTER.search(plain) else plain
+
+
 def variants(text: str) -> Iterator[str]:
     """Yield the folded text, then the readings of it in which a disguise is undone."""
     if "&" in text:

@@ -85,11 +85,6 @@ def normal_form(text: str) -> str:
     return " ".join(re.sub(r"[*_`~]+", "", folded).split()).rstrip(".")
 
 
-def word_form(text: str) -> str:
-    """Return text for comparison as ``normal_form`` does, but without any punctuation."""
-    return " ".join(re.findall(r"\w+", normal_form(text)))
-
-
 def match_facts(old: Sequence[FactLine], new: Sequence[FactLine]) -> dict[int, int]:
     """Match the facts of two revisions and return ``{index in new: index in old}``.
 

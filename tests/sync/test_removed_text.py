@@ -1,0 +1,211 @@
+"""What a person removed or corrected is held when an agent adds it again, wherever and in whatever form it comes."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from knowledge_app.models import HeldChange, HeldRow, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services.documents.proposals import append_fact, write_text
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from knowledge_app.services.rows.observations import NewObservation, store
+from knowledge_app.services.rows.undoable_edits import edit_rows
+from memoryhub.integrity import check_memory
+from memoryhub.lib.text.repeats import Repeats
+from memoryhub.runs.review import approve
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, By
+from tests.hub import AGENT, PERSON
+from tests.sync.test_agent_rewrites import DAY, START, TEXT, atlas, file, head, save, sync, write
+
+__all__ = ["atlas", "file"]
+pytestmark = pytest.mark.django_db
+WRONG = "The shop is closed on Monday"
+RUN = Actor("run", "run 1")
+
+
+@pytest.fixture
+def removed(atlas: Workspace, file: Path) -> Workspace:
+    """The workspace a day after a person removed a fact, which the agent's file lacks since."""
+    write(file, f"{TEXT}- {WRONG}\n", 0)
+    sync(atlas, 0)
+    save(head().replace(f"- {WRONG}\n", ""), 1)
+    sync(atlas, 1)
+    return atlas
+
+
+def by(actor: Actor, seconds: float = DAY) -> By:
+    return By(actor, START + timedelta(seconds=seconds))
+
+
+def document() -> MemoryDocument:
+    return MemoryDocument.objects.select_related("head", "workspace").get(name="MEMORY.md")
+
+
+def held_count() -> int:
+    return HeldChange.objects.filter(status="pending").count() + HeldRow.objects.count()
+
+
+FORMS = [
+    f"1. {WRONG}",
+    f"{WRONG}.",
+    f"> {WRONG}",
+    f"- [ ] {WRONG}",
+    f"## {WRONG}",
+    f"| {WRONG} | yes |",
+    f"- The baker called. {WRONG}, she says",
+    "- Closed on Monday is the shop",
+    "- The shop is\n  closed on Monday",
+    "- The **shop** is cl\u00f3sed on M\u043enday",
+    "- \uff34he\u3000shop is closed on Monday",
+]
+
+
+@pytest.mark.parametrize("line", FORMS)
+def test_a_removed_fact_is_held_in_every_form_of_a_line(removed, file, line):
+    write(file, f"{file.read_text()}\n{line}\n", DAY)
+    sync(removed, DAY + 1)
+
+    assert "monday" not in head().lower()
+    assert HeldChange.objects.filter(status="pending").exists()
+    assert check_memory().broken == []
+
+
+@pytest.mark.parametrize("line", FORMS)
+def test_a_removed_fact_is_held_when_it_is_written_over_rest(removed, line):
+    written = write_text(
+        document(), f"{head()}\n{line}\n", base_number=document().head.number, by=by(AGENT), reason=""
+    )
+
+    assert written.held
+    assert "monday" not in head().lower()
+
+
+def test_a_removed_fact_is_held_in_another_document(removed, file):
+    write(file.parent.parent / "USER.md", f"# User\n\n- likes tea\n- {WRONG}\n", DAY)
+    sync(removed, DAY + 1)
+
+    other = MemoryDocument.objects.select_related("head").get(name="USER.md")
+    assert other.head.content == "# User\n\n- likes tea\n"
+    assert HeldChange.objects.get(document=other).reason == "1 new fact was removed or corrected earlier"
+
+
+def test_a_fact_that_another_document_has_is_not_removed(removed, file):
+    user = file.parent.parent / "USER.md"
+    write(user, f"# User\n\n- {WRONG}\n", 0)
+    sync(removed, 2)
+    change = HeldChange.objects.get(document__name="USER.md")
+    approve(change, by=by(PERSON, 3))
+
+    assert append_fact(document(), WRONG, by=by(AGENT)).revision
+
+
+def test_a_removed_line_that_is_no_list_item_is_held(atlas, file):
+    text = TEXT.replace("## Facts\n", f"## Facts\n\n{WRONG}.\n")
+    write(file, text, 0)
+    sync(atlas, 0)
+    save(head().replace(f"{WRONG}.\n", ""), 1)
+    sync(atlas, 1)
+
+    write(file, text, DAY)
+    sync(atlas, DAY + 1)
+
+    assert WRONG not in head()
+    assert held_count()
+
+
+def learn(workspace: Workspace, actor: Actor, text: str) -> None:
+    add_knowledge(workspace, text, category="learned_fact", by=by(actor))
+
+
+def observe(workspace: Workspace, actor: Actor, text: str) -> None:
+    store(workspace, [NewObservation("finding", text)], by=by(actor))
+
+
+def set_value(workspace: Workspace, actor: Actor, text: str) -> None:
+    write_value(workspace, "opening hours", text, by=by(actor))
+
+
+@pytest.mark.parametrize("add", [learn, observe, set_value])
+def test_a_removed_fact_is_held_as_a_row(removed, add):
+    add(removed, AGENT, f"{WRONG}!")
+
+    assert HeldRow.objects.get().findings[0]["code"] == "removed"
+
+
+@pytest.mark.parametrize("add", [learn, observe])
+def test_what_a_run_finds_again_is_held(removed, add):
+    add(removed, RUN, WRONG)
+
+    assert HeldRow.objects.get().findings[0]["code"] == "removed"
+
+
+@pytest.mark.parametrize("add", [learn, observe, set_value])
+def test_a_person_may_add_again_what_was_removed(removed, add):
+    add(removed, PERSON, WRONG)
+
+    assert not HeldRow.objects.exists()
+
+
+@pytest.mark.parametrize("action", ["withdraw", "assign"])
+@pytest.mark.parametrize("category", ["learned_fact", "user_preference"])
+def test_knowledge_that_a_person_withdrew_or_corrected_is_held_under_another_category(atlas, action, category):
+    entry = add_knowledge(atlas, WRONG, category="learned_fact", by=by(AGENT, 0)).entry
+    values = {"content": "The shop is open"} if action == "assign" else {}
+    edit_rows(atlas, "knowledge", action, [entry.pk], values=values, by=by(PERSON, 1))
+
+    again = add_knowledge(atlas, f"{WRONG}.", category=category, by=by(AGENT)).entry
+
+    assert HeldRow.objects.get().knowledge == again
+
+
+@pytest.mark.parametrize("actor", [PERSON, AGENT])
+def test_an_agent_may_say_again_what_it_withdrew_itself(atlas, actor):
+    entry = add_knowledge(atlas, WRONG, category="learned_fact", by=by(AGENT, 0)).entry
+    edit_rows(atlas, "knowledge", "withdraw", [entry.pk], by=by(actor, 1))
+
+    append_fact(document(), WRONG, by=by(AGENT))
+
+    assert bool(held_count()) == (actor == PERSON)
+
+
+def test_an_agent_that_rewords_its_own_row_to_what_was_removed_is_held(removed):
+    learn(removed, AGENT, "The baker is open")
+
+    save_entry(KnowledgeEntry.objects.get(), {"content": WRONG}, by=by(AGENT, DAY + 1))
+
+    assert HeldRow.objects.exists()
+
+
+def test_a_merged_duplicate_was_not_removed(atlas):
+    pks = [
+        add_knowledge(atlas, text, category="learned_fact", by=by(AGENT, 0)).entry.pk
+        for text in ("The shop opens at nine", WRONG)
+    ]
+    edit_rows(atlas, "knowledge", "merge", [pks], by=by(PERSON, 1))
+
+    observe(atlas, AGENT, WRONG)
+
+    assert Observation.objects.exists()
+    assert not HeldRow.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("removed", "line", "is_repeat"),
+    [
+        ("The shop is closed", "- The shop is closed on Monday", True),
+        ("The shop is closed", "- The shop is not closed", False),
+        ("The shop is not closed", "- The shop is not closed on Monday", True),
+        ("Olga", "- Olga leads the team", False),
+        ("Olga", "* **Olga**.", True),
+        ("likes tea", "- tea likes", False),
+        ("用户喜欢喝绿茶", "- 用户喜欢喝绿茶，也喜欢咖啡", True),
+        ("用户喜欢茶", "- 用户不喜欢茶", False),
+        ("Пользователь живёт в Казани", "1) пользователь живет в Казани", True),
+        ("The shop\nis closed on Monday", "The shop is closed on Monday", True),
+        ("---", "- anything", False),
+    ],
+)
+def test_repeats_are_recognised(removed, line, is_repeat):
+    assert bool(Repeats([removed]).found_in(line)) == is_repeat
