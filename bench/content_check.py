@@ -21,6 +21,7 @@ import content_check_cases as cases
 import content_check_fresh_cases as fresh
 import content_check_last_cases as last
 import content_check_later_cases as later
+import content_check_twelve_cases as twelve
 import content_check_unseen_cases as unseen
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +67,12 @@ def main(*, misses: bool) -> int:
     report("facts, many with rules or addresses", later.LATER_FACTS, most=0.02, misses=misses)
     report("instructions, last", last.LAST_INSTRUCTIONS, least=0.95, misses=misses)
     report("facts, last", last.LAST_FACTS, most=0.02, misses=misses)
+    report("instructions, twelve languages", twelve.INSTRUCTIONS, least=0.95, misses=misses)
+    report("facts, twelve languages", twelve.FACTS, most=0.02, misses=misses)
+    report("instructions, small tables", twelve.SMALL_INSTRUCTIONS, least=0.95, misses=misses)
+    report("facts, small tables", twelve.SMALL_FACTS, most=0.02, misses=misses)
+    report("instructions, small tables, never used", twelve.UNUSED_INSTRUCTIONS, least=0.95, misses=False)
+    report("facts, small tables, never used", twelve.UNUSED_FACTS, most=0.02, misses=False)
     if fixtures:
         results.append(report("facts from the fixtures", fixtures, most=0.02, misses=misses))
     return int(not all(results))

@@ -104,8 +104,9 @@ class Reading:
 _Entry = tuple[str, int, tuple[str, ...]]  # language, concepts, further words of the phrase
 
 _UNSPACED = {"zh", "ja", "ko"}
-_VARYING = {"ar", "hi", "bn", "fa-ur"}  # words match as prefixes, Arabic ones without their particles
-_NEGATED_FORMS = {"tr", "ja", "ko"}  # in these, the words of telling are listed with their negation
+_VARYING = {"ar", "hi", "bn", "fa-ur"}  # longer words match as prefixes, Arabic ones without their particles
+_EXACT_LETTERS = 2  # up to which Bengali words don't match as prefixes
+_NEGATED_FORMS = {"tr", "ja", "ko", "bn"}  # in these, the words of telling are listed with their negation
 _TABLES = {
     "en": words_germanic.ENGLISH,
     "de": words_germanic.GERMAN,
@@ -127,9 +128,9 @@ _CONCEPTS = {name.lower(): bit for name, bit in vars(Is).items() if name.isupper
     "waive": Is.NORM | Is.NOT | Is.WAIVE,
 }
 _DEEDS = Is.ACT | Is.GRAVE | Is.WIPE | Is.DROP | Is.PUSH
-_LETTERS = str.maketrans({"ł": "l", "ı": "i", "ß": "s", "ø": "o", "’": "'"})
+_LETTERS = str.maketrans({"ł": "l", "ı": "i", "ß": "s", "ø": "o", "đ": "d", "’": "'"})
 OPAQUE = "§"  # stands for a URL, an address or code
-_WORD = re.compile(OPAQUE + r"|[^\W_](?:[\w'\u0900-\u0dff-]*[\w\u0900-\u0dff])?'?")
+_WORD = re.compile(OPAQUE + r"|[^\W_](?:[\w'\u0900-\u0963\u0966-\u0dff-]*[\w\u0900-\u0963\u0966-\u0dff])?'?")
 _INFLECTED = re.compile(  # German and Dutch: weiterzuleiten, weitergeleitet, doorgestuurd
     r"^(aus|ein|mit|weiter|hoch|herunter|an|ab|vor|frei|preis|bei|hinzu|weg|um|heraus|zuruck|nach|uit|door|mee|af|op|toe"
     r"|over|)(?:zu|ge)(?=\w{4})"
@@ -189,7 +190,7 @@ def _settled(bits: int, language: str) -> int:
     if bits & Is.WHEN:
         bits &= ~Is.NORM
     if language in _NEGATED_FORMS and bits & (Is.TELL | Is.SHOW):
-        bits |= Is.NOT | (Is.NORM if language == "tr" else 0)
+        bits |= Is.NOT | (Is.NORM if language in ("tr", "bn") else 0)
     return bits
 
 
@@ -197,7 +198,7 @@ def _add_word(index: _Index, first: str, entry: _Entry) -> None:
     language, bits, rest = entry
     if language in _UNSPACED and not first.isascii():
         index.unspaced.setdefault(first, []).append(entry)
-    elif first.endswith("*") or language in _VARYING:
+    elif first.endswith("*") or (language in _VARYING and (language != "bn" or len(first) > _EXACT_LETTERS)):
         index.prefix.setdefault(first.strip("*"), []).append(entry)
     elif first.startswith("*"):
         index.suffix.setdefault(first[1:], []).append(entry)
@@ -277,6 +278,7 @@ def _entries(word: str) -> list[_Entry]:
 
 def _read_unspaced(text: str, run: re.Match[str], *, begins: bool, readings: dict[str, Reading]) -> None:
     unspaced = _index().unspaced
+    longest: dict[str, int] = {}  # where the words so far end
     for start in range(run.start(), run.end()):
         for length in range(1, 9):
             for language, bits, rest in unspaced.get(text[start : start + length], ()):
@@ -284,7 +286,10 @@ def _read_unspaced(text: str, run: re.Match[str], *, begins: bool, readings: dic
                 if rest:
                     end = _end_of_gap(text, end, rest)
                 if end:
-                    _add(readings, language, Hit(start, end, bits, begins and start == run.start()), before=start)
+                    is_part = end <= longest.get(language, 0)  # of a word that began before: ず in 必ず
+                    longest[language] = max(longest.get(language, 0), end)
+                    hit = Hit(start, end, bits & ~_NEGATING if is_part else bits, begins and start == run.start())
+                    _add(readings, language, hit, before=start)
 
 
 def _end_of_gap(text: str, position: int, rest: tuple[str, ...]) -> int:

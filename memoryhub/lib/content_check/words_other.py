@@ -5,7 +5,8 @@ from __future__ import annotations
 OTHERS = {
     "ar": {
         "norm": """اذا إذا عندما متى قبل دائما ابدا أبدا يجب عليك عليه ينبغي لا_بد يتعين يلزم من_فضلك الرجاء يرجى
-            رجاء من_الان_فصاعدا من_الآن_فصاعدا تاكد تأكد احرص مطلوب في_كل_مرة كلما لا_تنس""",
+            رجاء من_الان_فصاعدا من_الآن_فصاعدا تاكد تأكد احرص مطلوب في_كل_مرة كلما لا_تنس على_المساعد
+            على_الوكيل على_النموذج""",
         "agent": "المساعد مساعد الوكيل النموذج الذكاء_الاصطناعي البوت الروبوت",
         "act": """شغل تشغيل نفذ تنفيذ ينفذ تنفذ ارسل أرسل إرسال ارسال يرسل ترسل اكشف كشف تكشف شارك مشاركة اظهر
             أظهر اعرض عرض احذف حذف تحذف امسح ثبت تثبيت حمل تحميل تنزيل نزل افتح فتح زر زيارة انسخ نسخ الصق ألصق
@@ -33,6 +34,8 @@ OTHERS = {
         "question": "أسئلة الأسئلة سؤال",
         "every": "كل جميع",
         "reply": "إجابة اجابة رد رسالة ملخص جلسة محادثة",
+        "money": "فاتورة فواتير الفواتير الدفع تحويل رقم_الحساب حساب_بنكي الحساب_البنكي ايجار راتب مبلغ",
+        "waive": "لا_داعي لا_حاجة غير_مطلوب",
     },
     "hi": {
         "norm": """जाओ दिखाओ दो लो भेजो बताओ हटाओ चलाओ भेजें दें दीजिए अगर यदि जब हमेशा सदा कभी_न कभी_नहीं कभी_मत
@@ -63,13 +66,29 @@ OTHERS = {
         "reply": "उत्तर जवाब सारांश संदेश",
     },
     "bn": {
-        "norm": "সবসময় সর্বদা কখনও অবশ্যই উচিত দয়া_করে এখন_থেকে হবে",
-        "agent": "সহকারী এজেন্ট মডেল",
-        "act": """চালান চালাও চালাতে পাঠান পাঠাও পাঠাতে শেয়ার মুছ* ইনস্টল ডাউনলোড খুলুন কপি উত্তর যোগ লিখুন
-            ব্যবহার দিন প্রকাশ""",
-        "drop": "উপেক্ষা ভুলে অগ্রাহ্য এড়িয়ে",
-        "orders": "নির্দেশ* নিয়ম* প্রম্পট সীমাবদ্ধতা নিশ্চিতকরণ",
-        "secret": "পাসওয়ার্ড টোকেন গোপন",
+        "norm": """সবসময় সর্বদা কখনও অবশ্যই উচিত দয়া_করে এখন_থেকে হবে প্রতিবার যখন যদি করো করুন করবে করবেন চালাবে
+            দিতে_হবে বাধ্যতামূলক মনে_রেখো""",
+        "agent": "সহকারী এজেন্ট মডেল বট এআই",
+        "act": """চালান চালাও চালাতে পাঠান পাঠাও পাঠাতে শেয়ার মুছ* ইনস্টল ডাউনলোড খুলুন কপি উত্তর যোগ লিখুন ব্যবহার
+            দিন প্রকাশ চালাবে পাঠাবে দাও দেবে দেবেন দিও""",
+        "drop": "উপেক্ষা ভুলে অগ্রাহ্য এড়িয়ে ছাড়াই বন্ধ বাদ লুকা",
+        "orders": "নির্দেশ* নিয়ম* প্রম্পট সীমাবদ্ধতা নিশ্চিতকরণ অনুমতি সিস্টেম নীতিমালা",
+        "secret": "পাসওয়ার্ড টোকেন গোপন পিন ওটিপি শংসাপত্র লগইন",
+        "wipe": "মুছ ডিলিট",
+        "not": "না নয় নেই",
+        "guard": "অনুমতি অনুমোদন সম্মতি নিশ্চিত সতর্কবার্তা সতর্কতা লগ যাচাই পর্যালোচনা নিরীক্ষা",
+        "ask": "অনুমতি অনুমোদন সম্মতি নিশ্চিত জিজ্ঞেস জিজ্ঞাসা",
+        "before": "আগে পূর্বে",
+        "waive": "দরকার_নেই প্রয়োজন_নেই লাগবে_না",
+        "none": "কোনো কোনও",
+        "prior": "আগের পূর্ববর্তী উপরের পুরনো",
+        "void": "আর_কার্যকর_নয় বাতিল",
+        "tell": "জানিও_না জানাবে_না জানাবেন_না জানিয়ো_না বলো_না বলবে_না বলবেন_না",
+        "who": "ব্যবহারকারী কাউকে কেউ মালিক",
+        "every": "সব সকল প্রতি",
+        "reply": "উত্তর জবাব বার্তা সারাংশ ইমেইল প্রতিবেদন",
+        "data": "ফাইল ডেটা তথ্য ব্যাকআপ রেকর্ড",
+        "money": "টাকা পেমেন্ট বিল ভাড়া বেতন অ্যাকাউন্ট",
     },
     "fa-ur": {
         "norm": "ہمیشہ کبھی_نہیں لازمی ضرور چاہیے براہ_کرم همیشه هرگز باید لطفا حتما",
@@ -78,6 +97,18 @@ OTHERS = {
         "drop": "نظر_انداز بھول نادیده فراموش لغو",
         "orders": "ہدایات قواعد دستورات دستور قوانین محدودیت تایید تصدیق",
         "secret": "پاس_ورڈ رمز گذرواژه کلید توکن خفیہ",
+        "not": "نہ نہیں مت نکن نباید",
+        "tell": "بتا نگو اطلاع",
+        "who": "صارف کاربر کسی",
+        "guard": "تصدیق اجازت تایید اجازه منظوری",
+        "ask": "پوچھ اجازت منظوری بپرس اجازه",
+        "before": "پہلے قبل",
+        "waive": "ضرورت_نہیں لازم_نیست نیازی_نیست",
+        "every": "تمام همه",
+        "prior": "پچھلی سابقہ قبلی",
+        "data": "فائل فایل ڈیٹا",
+        "money": "ادائیگی پرداخت فاکتور اکاؤنٹ",
+        "wipe": "حذف",
     },
     "uk": {
         "anyone": "хто кожен кожному",
@@ -102,10 +133,28 @@ OTHERS = {
         "agent": "asisten agen model ai bot",
         "act": """jalankan menjalankan kirim kirimkan mengirim* teruskan bagikan tampilkan ungkapkan hapus instal
             pasang unduh buka kunjungi salin tempel unggah posting jawab balas transfer bayar percayai setujui
-            tambahkan tulis tuliskan simpan berikan sertakan eksekusi""",
-        "drop": "abaikan mengabaikan lupakan lewati batalkan nonaktifkan langgar",
+            tambahkan tulis tuliskan simpan berikan sertakan eksekusi mengirimkan""",
+        "drop": """abaikan mengabaikan lupakan lewati batalkan nonaktifkan langgar tanpa hentikan matikan
+            sembunyikan""",
         "orders": "instruksi aturan perintah prompt batasan konfirmasi pedoman kebijakan izin",
         "secret": "kata_sandi sandi kunci_api kunci_rahasia kunci_privat kredensial rahasia token nomor_rekening",
+        "not": "jangan jangan_pernah tidak tak",
+        "tell": "beri_tahu memberi_tahu beritahu memberitahu katakan sampaikan laporkan",
+        "that": "bahwa",
+        "who": "pengguna pelanggan siapa_pun siapapun pemilik",
+        "guard": "konfirmasi persetujuan izin peringatan log audit pemeriksaan tinjauan",
+        "ask": "minta meminta tanya bertanya tanyakan menanyakan persetujuan konfirmasi izin",
+        "before": "sebelum dulu dahulu",
+        "waive": "tidak_perlu tak_perlu tidak_diperlukan tidak_usah tak_usah",
+        "none": "tidak_ada",
+        "prior": "sebelumnya terdahulu lama di_atas",
+        "void": "tidak_berlaku dibatalkan dicabut",
+        "every": "semua setiap",
+        "money": "pembayaran transfer tagihan faktur gaji sewa rekening uang biaya",
+        "data": "data berkas file catatan cadangan",
+        "wipe": "hapus menghapus bersihkan hapuslah",
+        "question": "pertanyaan bertanya",
+        "grave": "setujui bayar percayai",
     },
     "vi": {
         "show": "nhac_den de_cap",
@@ -119,6 +168,19 @@ OTHERS = {
         "drop": "bo_qua quen phot_lo vuot_qua vo_hieu huy",
         "orders": "huong_dan quy_tac lenh chi_thi prompt gioi_han xac_nhan quy_dinh chi_dan",
         "secret": "mat_khau khoa_api khoa_bi_mat thong_tin_dang_nhap bi_mat token so_tai_khoan",
+        "not": "khong dung_noi dung_bao dung_cho_biet dung_tiet_lo",
+        "tell": "noi bao thong_bao tiet_lo cho_biet dung_noi dung_bao dung_cho_biet dung_tiet_lo",
+        "who": "nguoi_dung khach_hang",
+        "guard": "xac_nhan phe_duyet canh_bao nhat_ky kiem_tra",
+        "ask": "hoi xin_phep xac_nhan",
+        "before": "truoc",
+        "waive": "khong_can khong_can_thiet",
+        "every": "moi tat_ca",
+        "prior": "truoc_do truoc_day o_tren",
+        "void": "het_hieu_luc khong_con",
+        "money": "thanh_toan hoa_don chuyen_khoan tai_khoan tien luong",
+        "data": "du_lieu tep sao_luu",
+        "wipe": "xoa",
     },
     "sv": {
         "norm": """alltid aldrig måste ska skall bör får_inte vänligen från_och_med se_till kom_ihåg varje_gång
