@@ -257,3 +257,44 @@ def test_a_fact_that_somebody_put_back_is_a_fact_like_others(atlas, file):
 
     assert head() == TEXT
     assert not HeldChange.objects.exists()
+
+
+def _old_text(_now: str) -> str:
+    return TEXT
+
+
+def _old_text_that_grew(_now: str) -> str:
+    return TEXT + "- learned after the backup was restored\n"
+
+
+def _old_text_in_another_form(_now: str) -> str:
+    return TEXT.replace("- ", "* ").replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize("policy", ["accept", "hold_risky"])
+@pytest.mark.parametrize("rewrite", [_old_text, _old_text_that_grew, _old_text_in_another_form])
+def test_a_restored_backup_of_the_file_does_not_remove_what_a_person_added(atlas, file, policy, rewrite):
+    Workspace.objects.update(agent_changes=policy)
+    save(TEXT + "- added in the hub\n", 0)
+    sync(atlas, 0)
+    write(file, file.read_text() + "- learned by the agent\n", 3_600)
+    sync(atlas, 3_601)
+
+    write(file, rewrite(file.read_text()), DAY)
+    sync(atlas, DAY + 1)
+
+    assert "added in the hub" in head()
+    assert "older text without 1 line" in HeldChange.objects.get(status="pending").reason
+
+
+def test_an_agent_may_remove_a_line_that_it_has_read(atlas, file):
+    save(TEXT + "- added in the hub\n", 0)
+    sync(atlas, 0)
+    write(file, file.read_text() + "- learned by the agent\n", 3_600)
+    sync(atlas, 3_601)
+
+    write(file, TEXT + "- learned by the agent\n", DAY)
+    sync(atlas, DAY + 1)
+
+    assert head() == TEXT + "- learned by the agent\n"
+    assert not HeldChange.objects.exists()

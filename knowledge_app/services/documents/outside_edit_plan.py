@@ -95,6 +95,20 @@ def removal_flags(before: str, after: str) -> tuple[str, ...]:
     return (f"removes {removed} of {change.old_count} facts",) if is_too_much else ()
 
 
+def set_back_flags(disk: str, *, base: str, older: Sequence[str], lost: frozenset[str]) -> tuple[str, ...]:
+    """Return a message if a file lacks lines of people and others, and is more like an older text than ``base``.
+
+    A backup of the file may have been restored. ``older``: the texts before ``base``. ``lost``: the lines of people
+    that are missing. An agent that has read them may remove them.
+    """
+    without = [text for text in older if lost.isdisjoint(text.split("\n"))]
+    if not lost or not without or line_edits(base, disk).removed <= lost:
+        return ()
+    if _nearest([base, *without], disk) == base:
+        return ()
+    return (f"goes back to an older text without {_lines(len(lost))} saved in the hub",)
+
+
 def line_edits(before: str, after: str) -> LineEdits:
     """Return the lines that a change of a text added and removed."""
     old, new = _counted(before), _counted(after)

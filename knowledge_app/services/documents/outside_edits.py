@@ -16,9 +16,10 @@ from knowledge_app.services.documents.outside_edit_plan import (
     hub_edits,
     line_edits,
     plan_outside_edit,
+    set_back_flags,
 )
 from knowledge_app.services.documents.revisions import content_hash, lock_document, open_document, revise_document
-from knowledge_app.services.removed_texts import RemovedTexts
+from knowledge_app.services.removed_texts import MAX_REVISIONS, PEOPLE, RemovedTexts
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
@@ -160,7 +161,24 @@ def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: dat
         earlier = _revision_of(document, item.content, after=base.number if base else 0)
         if earlier is not None:  # the hub wrote it, but stopped before it recorded that
             return OutsideEdit("behind", revision=earlier)
+    if edit.verdict in ("take", "merge") and base is not None:
+        flags = _set_back(document, base, head, edit, item)
+        return OutsideEdit("hold", edit.text, flags) if flags else edit
     return edit
+
+
+def _set_back(
+    document: MemoryDocument, base: MemoryRevision, head: MemoryRevision, edit: OutsideEdit, item: DocumentRecord
+) -> tuple[str, ...]:
+    """Return a message if a file was set back to an older text, and so lacks what people added since."""
+    removed = line_edits(head.content, edit.text).removed
+    if not removed:
+        return ()
+    rows = MemoryRevision.objects.filter(document=document, number__lte=head.number).select_related("base")
+    latest = list(rows.order_by("-number")[:MAX_REVISIONS])
+    people = hub_edits([row for row in latest if row.author_kind in PEOPLE], head.content)
+    older = list(dict.fromkeys(row.content for row in latest if row.number < base.number))
+    return set_back_flags(item.content, base=base.content, older=older, lost=people.added & removed)
 
 
 def _checked(
