@@ -14,8 +14,8 @@ class ForgetForm(forms.Form):
     """What to erase, and at the second step the confirmation."""
 
     KINDS = [
-        (Forgotten.Kind.PHRASE, _("A phrase: only these words are removed")),
         (Forgotten.Kind.PERSON, _("A person: every line that mentions them is removed")),
+        (Forgotten.Kind.PHRASE, _("A phrase: only these words are removed")),
         (Forgotten.Kind.SOURCE, _("A source: everything learned from it is removed")),
         (Forgotten.Kind.SESSION, _("A session, and everything learned only from it")),
     ]
@@ -23,16 +23,15 @@ class ForgetForm(forms.Form):
     kind = forms.ChoiceField(choices=KINDS, label=_("What"))
     words = forms.CharField(
         max_length=4_000,
-        label=_("Which"),
+        label=_("Names, phrase, source or key"),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=_(
-            "The phrase; the person's names, one per line; the source; or the session's key. "
+            "The person's names, one per line; the phrase; the source; or the session's key. "
             "Case and punctuation are ignored; only whole words match."
         ),
     )
     expected = forms.IntegerField(required=False, min_value=0)
     reason = forms.CharField(required=False, max_length=500)
-    is_sure = forms.BooleanField(required=False)
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

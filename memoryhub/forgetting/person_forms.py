@@ -28,7 +28,6 @@ class PersonForm(forms.Form):
     session = forms.Field(required=False, widget=forms.MultipleHiddenInput)
     expected = forms.IntegerField(required=False, min_value=0)
     reason = forms.CharField(required=False, max_length=500)
-    is_sure = forms.BooleanField(required=False)
 
     def clean(self) -> dict[str, Any]:
         super().clean()

@@ -50,7 +50,7 @@ def erase(request: HttpRequest) -> HttpResponse:
     """Erase a person in all workspaces as a job, if the number of rows is still that of the preview."""
     require_hub_operator(request)
     form = PersonForm(request.POST)
-    if not form.is_valid() or not form.cleaned_data["is_sure"] or form.cleaned_data["expected"] is None:
+    if not form.is_valid() or form.cleaned_data["expected"] is None:
         return _page(request, form)
     values = form.cleaned_data
     try:

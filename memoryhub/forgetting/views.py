@@ -32,7 +32,7 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
         values = form.cleaned_data
         try:
             erasure = _erasure_request(workspace, values, everywhere=is_hub_operator(request.user))
-            if values["expected"] and values["is_sure"]:
+            if values["expected"]:
                 job = request_forgetting(
                     workspace,
                     erasure,

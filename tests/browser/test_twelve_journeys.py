@@ -258,7 +258,6 @@ def test_a_person_is_forgotten(page: Page, agent: Path, hand):
     does.button("Show preview")
     expect(page.locator("#preview")).to_be_visible()
     does.look("preview")
-    does.tick(page.locator("#is-sure"))
     does.button("Forget permanently")
     expect(page.locator("#job")).to_contain_text("Queued")
     run_jobs()
@@ -282,8 +281,7 @@ def test_a_person_is_found_with_enter(page: Page, agent: Path, hand):
     names.fill("Ana Lind")
     names.press("Enter")
     expect(page.locator("#found")).to_be_visible()
-    does.tick(page.locator("#is-sure"))
-    does.press(page.locator("#erase button[type=submit]"))
+    does.press(page.locator("#erase .button.danger"))
     expect(page.locator("h1")).to_contain_text("Erasure")
 
 

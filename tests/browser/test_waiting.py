@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from knowledge_app.models import HeldChange, KnowledgeEntry
 from knowledge_app.services.documents.proposals import propose_text
 from knowledge_app.services.documents.revisions import open_document, revise_document
+from memoryhub.models import Job
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By
 from tests.browser.test_living import learn
@@ -147,12 +148,25 @@ def test_the_inbox_says_that_a_change_was_decided_elsewhere(page: Page, workspac
     assert "cups" not in document.head.content
 
 
-def test_a_person_is_forgotten_from_a_search_in_three_clicks(page: Page, workspace: Workspace):
+def test_a_person_is_forgotten_from_the_account_menu_in_four_clicks(page: Page, workspace: Workspace):
+    learn(workspace, "Ana Lind leads the harbour")
+    page.goto("/")
+    page.locator("summary[aria-label^='Account of']").click()
+    page.get_by_role("link", name="Data about a person").click()
+    page.keyboard.insert_text("Ana Lind")
+    page.get_by_role("button", name="Find", exact=True).click()
+    expect(page.locator("#erase")).to_contain_text("This can't be undone.")
+    page.get_by_label("Reason").press("Enter")
+    assert not Job.objects.exists()
+    page.get_by_role("button", name="Erase in").click()
+    page.wait_for_url("**/work/*/")
+
+
+def test_a_person_is_forgotten_from_a_search_in_two_clicks(page: Page, workspace: Workspace):
     learn(workspace, "Ana Lind leads the harbour")
     page.locator(".topbar [data-search]").fill("Ana Lind")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Forget…").click()
-    page.check("#is-sure")
     page.get_by_role("button", name="Erase in").click()
     page.wait_for_url("**/work/*/")
     expect(page.locator("#job")).to_be_visible()

@@ -89,7 +89,7 @@ def test_documents_without_it_are_not_revised(file):
 
 def erased_page(client, workspace: Workspace, words: str = "Zoltan", kind: str = "person") -> str:
     """Erase on the page and return the URL of the job's page."""
-    asked = {"kind": kind, "words": words, "expected": 1, "is_sure": "on"}
+    asked = {"kind": kind, "words": words, "expected": 1}
     url = client.post(reverse("forget", args=[workspace.slug]), asked)["Location"]
     run_jobs()
     return url
@@ -174,7 +174,7 @@ def test_the_file_of_an_erased_session_is_counted(file, admin_client):
 
 def test_the_page_of_a_person_erased_everywhere_lists_files_of_every_workspace(file, admin_client):
     import_workspace(file.parent.parent, by=BY)
-    asked = {"words": "Zoltan", "expected": 1, "is_sure": "on"}
+    asked = {"words": "Zoltan", "expected": 1}
     url = admin_client.post(reverse("erase-person"), asked)["Location"]
     run_jobs()
 

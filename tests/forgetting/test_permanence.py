@@ -144,7 +144,7 @@ def test_facts_only_from_a_forgotten_session_are_not_imported_again(tmp_path, se
 
 def test_a_database_in_use_is_not_vacuumed(workspace, admin_client, command):
     write_value(workspace, "k", f"has {CANARY}", by=BY)
-    asked = {"kind": "phrase", "words": CANARY, "expected": 2, "is_sure": "on"}
+    asked = {"kind": "phrase", "words": CANARY, "expected": 2}
 
     url = admin_client.post(reverse("forget", args=["atlas"]), asked)["Location"]
     run_jobs()

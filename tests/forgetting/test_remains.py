@@ -137,7 +137,7 @@ def forget(client, kind: str, words: str) -> None:
     """Erase in the workspace on its Forget page, and let the waiting jobs run."""
     asked = {"kind": kind, "words": words}
     preview = client.post("/w/atlas/forget/", asked).context["preview"]
-    assert client.post("/w/atlas/forget/", asked | {"expected": preview.total, "is_sure": "on"}).status_code == 302
+    assert client.post("/w/atlas/forget/", asked | {"expected": preview.total}).status_code == 302
     run_jobs()
 
 
@@ -148,7 +148,7 @@ def test_nothing_that_was_forgotten_in_the_hub_remains_or_returns(home, tmp_path
     assert len(remains(home)) > 30
     sessions = list(Session.objects.filter(key__contains=NAME).values_list("key", flat=True))
     page = admin_client.post(reverse("person-data"), {"words": NAME, "session": sessions})
-    confirmed = {"words": NAME, "session": sessions, "expected": page.context["plan"].total, "is_sure": "on"}
+    confirmed = {"words": NAME, "session": sessions, "expected": page.context["plan"].total}
     assert admin_client.post(reverse("erase-person"), confirmed).status_code == 302
 
     run_jobs()
