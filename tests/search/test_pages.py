@@ -16,6 +16,7 @@ from memoryhub.lib.layouts.records import (
     TermRecord,
 )
 from memoryhub.lib.pagination import encode_cursor
+from memoryhub.search import KINDS
 from sessions_app.models import Membership, Workspace
 from tests.hub import NOW
 from tests.knowledge.test_pages import HOSTILE, count_queries
@@ -116,6 +117,19 @@ def test_kind_and_filters_narrow_the_results(workspace, viewer_client):
     assert 'id="hit-knowledge-' in chosen
     assert typed.count("<li data-row") == 1
     assert 'id="hit-observation-' in typed
+
+
+def test_only_kinds_that_the_workspace_has_are_offered(workspace, viewer_client):
+    say(workspace, "The harbour opens at six")
+
+    def offered(query: str) -> list[str]:
+        form = viewer_client.get(f"/w/atlas/search/?{query}").context["form"]
+        return [name for name, _ in form.fields["kind"].choices]
+
+    assert offered("q=harbour") == ["", "entry", "session"]
+    assert offered("q=harbour&kind=cached") == ["", "entry", "session", "cached"]
+    hub = viewer_client.get("/search/?q=harbour").context["form"]
+    assert len(hub.fields["kind"].choices) == 1 + len(KINDS)
 
 
 def test_an_active_filter_can_be_removed(workspace, viewer_client):

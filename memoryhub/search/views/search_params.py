@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -169,8 +170,17 @@ def _rate(text: str) -> float:
     return rate if math.isfinite(rate) and 0 <= rate <= MAX_DECAY else DEFAULT_DECAY
 
 
+def used_kinds(workspace: Workspace) -> set[str]:
+    """Return the names of the kinds that a workspace has rows of."""
+    rows = {kind.name: Exists(kind.rows(None).filter(**{kind.workspace: OuterRef("pk")})) for kind in KINDS.values()}
+    found = Workspace.objects.filter(pk=workspace.pk).order_by().values_list(*rows.values()).get()
+    return {name for name, is_used in zip(rows, found, strict=True) if is_used}
+
+
 def search_form(asked: SearchParams, place: Place) -> SearchForm:
-    kinds = [("", gettext("All")), *((kind.name, capfirst(str(kind.many))) for kind in KINDS.values())]
+    used = used_kinds(place.workspace) if place.workspace else set(KINDS)
+    shown = [kind for kind in KINDS.values() if kind.name in used or kind.name == asked.kind]
+    kinds = [("", gettext("All")), *((kind.name, capfirst(str(kind.many))) for kind in shown)]
     values = {"kind": asked.kind, "match": asked.match, "sort": asked.sort, "mode": asked.mode}
     values |= {"category": asked.category, "decay": asked.decay_text}
     form = SearchForm(initial={**values, "own": asked.own}, kinds=kinds)
