@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from knowledge_app.services.documents.revisions import open_document, revise_document
 from sessions_app.models import ImportReport, Workspace
-from tests.hub import NOW, add, open_at
+from sessions_app.services.audit import By
+from tests.hub import NOW, PERSON, add, open_at
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PHONE = {"width": 390, "height": 844}
@@ -62,3 +64,23 @@ def test_search_results_begin_on_the_first_screen(phone: Page, workspace: Worksp
     phone.locator(".search-options summary", has_text="Options").click()
     phone.locator("#id_sort").select_option("newest")
     expect(phone.locator(".search-reading")).to_contain_text("newest first")
+
+
+def test_figures_of_workspaces_are_not_cut_off(phone: Page, workspace: Workspace):
+    add(open_at(workspace, "telegram:1"), [{"role": "user", "content": "The harbour opens at six. " * 200}])
+
+    phone.goto("/")
+
+    cut = "cells => cells.filter(cell => cell.scrollWidth > cell.clientWidth + 1).map(cell => cell.textContent)"
+    assert phone.locator(".workspace-table td").evaluate_all(cut) == []
+
+
+def test_many_documents_leave_room_for_the_list(phone: Page, workspace: Workspace):
+    for number in range(9):
+        document = open_document(workspace, f"memory/part-{number}.md")
+        revise_document(document, f"- berth {number} is free\n", base=None, reason="r", by=By(PERSON, NOW))
+
+    phone.goto("/w/atlas/memory/")
+
+    assert phone.locator("main form").first.bounding_box()["y"] < PHONE["height"] * 0.75
+    assert not phone.evaluate("document.documentElement.scrollWidth > window.innerWidth")

@@ -17,6 +17,7 @@ from memoryhub.models import AccessRecord, ApiToken, Job
 from memoryhub.sync.found_folders import found_folders
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
 from tests.hub import add, open_at, turn
+from tests.searches import know, log
 
 pytestmark = pytest.mark.django_db
 
@@ -234,3 +235,13 @@ def test_every_page_has_a_help_menu_with_the_version(viewer_client, admin_client
         assert f"MemoryHub {hub_version()}" in menu
     assert [('href="/design/"' in menu) for menu in menus] == [False, True]
     assert 'aria-label="Help"' not in Client().get("/login/").content.decode()
+
+
+def test_one_of_a_kind_is_in_the_singular(operator, workspace):
+    know(workspace, "The harbour opens at six")
+    log(workspace, "The harbour opened")
+
+    page = operator.get("/").content.decode()
+
+    assert "<span>1 history entry</span>" in page
+    assert "<span>1 knowledge entry</span>" in page
