@@ -12,10 +12,10 @@ class AccessFilterForm(forms.Form):
         required=False,
         max_length=200,
         label=_("Who"),
-        widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": _("Who")}),
+        widget=forms.TextInput(attrs={"type": "search", "data-search": ""}),
     )
     via = forms.ChoiceField(
-        required=False, label=_("Access method"), choices=[("", _("Any access method")), *AccessRecord.Via.choices]
+        required=False, label=_("Access method"), choices=[("", _("Any method")), *AccessRecord.Via.choices]
     )
     action = forms.ChoiceField(
         required=False,

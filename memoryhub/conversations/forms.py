@@ -33,7 +33,7 @@ class SessionFilterForm(forms.Form):
         required=False,
         max_length=200,
         label=_("Key or title"),
-        widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": _("Key or title")}),
+        widget=forms.TextInput(attrs={"type": "search", "data-search": ""}),
     )
     channel = forms.ChoiceField(required=False)  # __init__ sets the choices
     state = forms.ChoiceField(

@@ -109,3 +109,12 @@ def test_notes_of_several_imports_share_the_last_row(admin_client, workspace):
     assert listed["attention_hidden"] == 2
     ImportReport.objects.update(dismissed_at=timezone.now())
     assert len(admin_client.get("/?needs=note").context["attention_items"]) == 2
+
+
+def test_a_conversation_over_budget_shows_its_messages_and_tokens(admin_client, workspace):
+    over_limit(workspace, entry_count=312, active_entry_count=312, active_tokens=2_655)
+    Workspace.objects.update(auto_compress=False, max_entries=100)
+
+    page = admin_client.get("/w/atlas/inbox/").content.decode()
+
+    assert "312 messages, 2,655 tokens" in page
