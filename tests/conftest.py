@@ -145,8 +145,23 @@ def tables_with_rows(cursor: Any) -> list[str]:
     return [table for (table,) in cursor.fetchall()]
 
 
-@pytest.fixture(autouse=True)
-def _no_outside_world(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _patched_for_all_tests() -> Iterator[None]:
+    """Patch the project once for all tests: in each test, that takes as long as a short one."""
+    with pytest.MonkeyPatch.context() as patch:
+        _stay_on_this_machine(patch)
+        # Don't record sign-ins, so that a client's first request takes as many queries as later ones.
+        patch.setattr(middleware, "record_visit", lambda *_args, **_values: None)
+        # Turn off time limits of searches, which depend on how busy the machine is.
+        for module in (completion, counts, grouping, semantic, ranking, listing, months, query_embedding, palette):
+            for name in [name for name in vars(module) if name.endswith("MILLISECONDS")]:
+                patch.setattr(module, name, 30_000)
+        # Keep the thread that renews a lease away from the database: it could wait for a lock until a test is over.
+        patch.setattr(processes, "BUSY_SECONDS", 3_600.0)
+        yield
+
+
+def _stay_on_this_machine(patch: pytest.MonkeyPatch) -> None:
     """Allow connections to this machine only."""
     connect = socket.socket.connect
 
@@ -155,32 +170,12 @@ def _no_outside_world(monkeypatch: pytest.MonkeyPatch) -> None:
             raise AssertionError(f"a test reached out to {address}")
         connect(self, address)
 
-    monkeypatch.setattr(socket.socket, "connect", guarded)
+    patch.setattr(socket.socket, "connect", guarded)
 
 
 @pytest.fixture(autouse=True)
 def _empty_cache() -> None:
     cache.clear()
-
-
-@pytest.fixture(autouse=True)
-def _sign_ins_go_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Don't record sign-ins, so that a client's first request takes as many queries as later ones."""
-    monkeypatch.setattr(middleware, "record_visit", lambda *_args, **_values: None)
-
-
-@pytest.fixture(autouse=True)
-def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turn off time limits of searches, which depend on how busy the machine is."""
-    for module in (completion, counts, grouping, semantic, ranking, listing, months, query_embedding, palette):
-        for name in [name for name in vars(module) if name.endswith("MILLISECONDS")]:
-            monkeypatch.setattr(module, name, 30_000)
-
-
-@pytest.fixture(autouse=True)
-def _no_lease_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the thread that renews a lease away from the database: it could wait for a lock until the test is over."""
-    monkeypatch.setattr(processes, "BUSY_SECONDS", 3_600.0)
 
 
 @pytest.fixture

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import schemathesis
 from django.core.cache import cache
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.config import SchemathesisConfig
 
 from memoryhub.agents.api_tokens import SCOPES
 from memoryhub.api.app import schema
@@ -24,6 +22,9 @@ UNQUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthChec
 
 @pytest.mark.parametrize("role", EXAMPLES if connection.vendor == "sqlite" else ["all"])
 def test_every_response_matches_the_schema(role, workspace):
+    import schemathesis  # takes a second, in each process that collects the tests
+    from schemathesis.config import SchemathesisConfig
+
     agent = caller(token_for(workspace))
     agent("POST", "/entries", {"session": "cli:main", "entries": [{"role": "user", "content": "hello"}]})
     agent("PUT", "/documents/MEMORY.md", {"content": "- a\n"}, If_Match='"0"')
