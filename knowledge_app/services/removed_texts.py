@@ -100,10 +100,12 @@ def _replaced_lines(workspace: Workspace) -> Iterator[str]:
             continue
         lost, new = Counter(before.split("\n")), Counter(after.split("\n"))
         lost, new = lost - new, new - lost
+        texts: list[str] = []
         if revision.document.separator:
-            texts, changes = [], compare_facts(before, after)
+            changes = compare_facts(before, after)
         else:
-            texts, changes = list(filter(_is_prose, lost)), compare_facts("\n".join(lost), "\n".join(new))
+            texts += filter(_is_prose, lost)
+            changes = compare_facts("\n".join(lost), "\n".join(new))
         texts += [was.text for was, _ in changes.rewritten]
         yield from (text for text in texts if (revision.document_id, text) not in added)
         added |= {(revision.document_id, line) for line in new}

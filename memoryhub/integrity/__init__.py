@@ -33,6 +33,7 @@ CHECKS: dict[str, Check] = {
     "revisions.chain": documents.check_chain,
     "revisions.hash": documents.check_hashes,
     "documents.head": documents.check_heads,
+    "documents.written": documents.check_written,
     "facts.in_step": documents.check_facts,
     "facts.origins": documents.check_origins,
     "held.bases": documents.check_held,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Cast
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
@@ -13,6 +13,7 @@ from memoryhub.lib.text.facts import FactLine, fact_lines
 from sessions_app.models import AuditRecord, Entry
 
 Finding = tuple[str, str]
+RECORDED = {"record": "pk", "recorded_hash": "after_hash", "recorded_detail": "detail"}
 
 
 def check_chain() -> tuple[int, Iterable[Finding]]:
@@ -90,7 +91,10 @@ def _pks(rows: QuerySet[FactSource]) -> list[int]:
 
 
 def check_held() -> tuple[int, Iterable[Finding]]:
-    """A held change's base and ours are revisions of its document; a decided one has a date."""
+    """A held change is as it was recorded, and its base and ours are revisions of its document.
+
+    A decided one has a date.
+    """
     foreign = HeldChange.objects.filter(
         Q(base__isnull=False) & ~Q(base__document=F("document_id"))
         | Q(ours__isnull=False) & ~Q(ours__document=F("document_id"))
@@ -100,7 +104,25 @@ def check_held() -> tuple[int, Iterable[Finding]]:
     ]
     undated = HeldChange.objects.exclude(status=HeldChange.Status.PENDING).filter(decided_at=None)
     found += [("decided, but without a date", f"held change {pk}") for pk in undated.values_list("pk", flat=True)]
-    return HeldChange.objects.count(), found
+    return HeldChange.objects.count(), [*found, *_changed_proposals()]
+
+
+def _changed_proposals() -> Iterator[Finding]:
+    """Find held changes that differ from their audit records. Those of older versions don't have the revisions."""
+    held = AuditRecord.objects.filter(action="change.held", object_kind="held_change", object_id=OuterRef("text_id"))
+    recorded = {name: Subquery(held.order_by("pk").values(column)[:1]) for name, column in RECORDED.items()}
+    changes = HeldChange.objects.annotate(text_id=Cast("pk", CharField())).annotate(**recorded)
+    erased = set(changes.filter(Exists(_erasures("workspace"))).values_list("pk", flat=True))
+    rows = changes.values_list("pk", "proposed", "proposed_hash", "base__number", "ours__number", *RECORDED)
+    for pk, text, kept, base, ours, record, recorded_hash, detail in rows.order_by("pk").iterator(chunk_size=50):
+        if content_hash(text) != kept:
+            yield "its hash doesn't match its text", f"held change {pk}"
+        elif record is None:
+            yield "no audit record", f"held change {pk}"
+        elif pk not in erased and recorded_hash != kept:
+            yield "its text isn't the recorded one", f"held change {pk}"
+        elif detail.get("revisions", [base, ours]) != [base, ours]:
+            yield "its revisions aren't the recorded ones", f"held change {pk}"
 
 
 def check_history() -> tuple[int, Iterable[Finding]]:
@@ -116,10 +138,39 @@ def check_history() -> tuple[int, Iterable[Finding]]:
 
 
 def check_audit() -> tuple[int, Iterable[Finding]]:
-    """Every revision has its audit record."""
+    """Every revision has its audit record, with the hash of its text unless text was erased since."""
     audited = AuditRecord.objects.filter(
         object_kind="revision", action__startswith="document.", object_id=OuterRef("text_id")
     )
-    unaudited = MemoryRevision.objects.annotate(text_id=Cast("pk", CharField())).exclude(Exists(audited))
+    revisions = MemoryRevision.objects.annotate(text_id=Cast("pk", CharField()))
+    unaudited = revisions.exclude(Exists(audited))
     found = [("no audit record", f"revision {pk}") for pk in unaudited.values_list("pk", flat=True)[:100]]
+    others = audited.exclude(after_hash="").exclude(after_hash=OuterRef("content_hash"))
+    recorded = revisions.annotate(record=Subquery(audited.order_by("pk").values("pk")[:1]))
+    changed = recorded.filter(Exists(others)).exclude(Exists(_erasures("document__workspace")))
+    found += [("its text isn't the recorded one", f"revision {pk}") for pk in changed.values_list("pk", flat=True)]
     return AuditRecord.objects.count(), found
+
+
+def _erasures(workspace: str) -> QuerySet[AuditRecord]:
+    """Return the records of erasures since the row's own ``record``: they may have changed its text."""
+    place = Q(workspace=None) | Q(workspace=OuterRef(workspace))
+    return AuditRecord.objects.filter(place, action="memory.forgotten", pk__gt=OuterRef("record"))
+
+
+def check_written() -> tuple[int, Iterable[Finding]]:
+    """The time at which a document's file was last written was recorded, with a revision of the document."""
+    written = MemoryDocument.objects.exclude(written_at=None).annotate(text_id=Cast("pk", CharField()))
+    records = AuditRecord.objects.filter(
+        action="document.written", object_kind="document", object_id=OuterRef("text_id"), at=OuterRef("written_at")
+    )
+    forged = written.exclude(Exists(records))
+    found = [("no record of writing its file", f"document {pk}") for pk in forged.values_list("pk", flat=True)]
+    foreign = MemoryDocument.objects.filter(pk__in=[])
+    for name in ("synced_revision", "written_over"):
+        others = Q(**{f"{name}__isnull": False}) & ~Q(**{f"{name}__document": F("pk")})
+        foreign = foreign | MemoryDocument.objects.filter(others)
+    found += [
+        ("its file's text is of another document", f"document {pk}") for pk in foreign.values_list("pk", flat=True)
+    ]
+    return written.count(), found

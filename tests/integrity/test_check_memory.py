@@ -26,11 +26,13 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.history import import_history
 from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub import integrity
+from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.integrity import CHECKS, check_memory, database
 from memoryhub.integrity.database import protections
@@ -160,6 +162,10 @@ def start_two_runs() -> None:
         Run.objects.create(workspace=session.workspace, session=session, kind="compression", status="running")
 
 
+def deliver_nothing() -> None:
+    MemoryDocument.objects.update(written_at=NOW)
+
+
 def compare_with_another_document() -> None:
     change = HeldChange.objects.get()
     other = MemoryDocument.objects.create(workspace=change.workspace, name="USER.md")
@@ -213,6 +219,7 @@ BREAKING: dict[str, Callable[[], None]] = {
     "revisions.chain": renumber_revision,
     "revisions.hash": rewrite_revision,
     "documents.head": lambda: MemoryDocument.objects.update(head=MemoryRevision.objects.get(number=1)),
+    "documents.written": deliver_nothing,
     "facts.in_step": lambda: Fact.objects.filter(line=3).update(text="forged"),
     "facts.origins": name_a_message_as_the_writing_call,
     "held.bases": compare_with_another_document,
@@ -247,6 +254,60 @@ def test_each_broken_promise_is_named_with_its_place(healthy):
 
         assert found, name
         assert all(row.what and row.where for row in found), name
+
+
+def remove_a_line_from_the_text() -> None:
+    """Change the text of a person or an agent with everything that is derived from it."""
+    unprotect("knowledge_app_memoryrevision")
+    revision = MemoryDocument.objects.select_related("head").get().head
+    text = revision.content.replace("\n- one more", "")
+    MemoryRevision.objects.filter(pk=revision.pk).update(content=text, content_hash=content_hash(text))
+    Fact.objects.filter(text="one more").delete()
+
+
+def remove_a_pinned_fact() -> None:
+    Fact.objects.filter(line=3).delete()
+
+
+def swap_the_held_text() -> None:
+    HeldChange.objects.update(proposed="forged", proposed_hash=content_hash("forged"))
+
+
+def swap_the_base_of_a_held_change() -> None:
+    HeldChange.objects.update(base=MemoryRevision.objects.get(number=1))
+
+
+def point_the_file_at_another_document() -> None:
+    other = MemoryDocument.objects.create(workspace=Workspace.objects.get(), name="USER.md")
+    MemoryDocument.objects.filter(pk=other.pk).update(synced_revision=MemoryRevision.objects.get(number=1))
+
+
+MORE = {
+    remove_a_line_from_the_text: ("audit.revisions", "its text isn't the recorded one"),
+    remove_a_pinned_fact: ("facts.in_step", "its facts are not those of its text"),
+    swap_the_held_text: ("held.bases", "its text isn't the recorded one"),
+    swap_the_base_of_a_held_change: ("held.bases", "its revisions aren't the recorded ones"),
+    point_the_file_at_another_document: ("documents.written", "its file's text is of another document"),
+}
+
+
+def test_a_forger_who_knows_the_tables_is_found(healthy):
+    for forge, expected in MORE.items():
+        with transaction.atomic():
+            forge()
+            found = {(row.invariant, row.what) for row in check_memory().broken}
+            transaction.set_rollback(True)
+
+        assert expected in found, forge.__name__
+
+
+def test_texts_that_were_erased_are_not_taken_for_forged(healthy):
+    for words in ("fact 3", "one more"):
+        request = ErasureRequest("phrase", (words,))
+        expected = plan_forget(healthy, request).total
+        apply_forget(healthy, request, expected=expected, reason="", by=By(PERSON, NOW))
+
+    assert check_memory().broken == []
 
 
 def test_a_row_that_names_a_missing_one_is_found(healthy):

@@ -78,5 +78,6 @@ def store_held(change: HeldChange, words: str, *, by: By, session: Session | Non
         workspace=document.workspace,
         session=session,
         after_hash=change.proposed_hash,
+        detail={"revisions": [one.number if one else None for one in (change.base, change.ours)]},
     )
     return change
