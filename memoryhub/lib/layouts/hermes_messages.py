@@ -39,6 +39,9 @@ MESSAGE = (
     *FURTHER,
 )
 ENCODED = "\\u0000json:"  # begins content that is a JSON value, after a NUL in the database
+COMPACTION = "[CONTEXT COMPACTION"  # begins the summaries of versions without the column _compressed_summary
+MAX_BATCH_SECONDS = 1.0  # between a summary and the copies of messages that were stored with it
+SAID = ("role", "content", "tool_call_id", "tool_calls")
 REVIEW = "Review the conversation above and"  # begins the program's own requests
 MAX_COUNT = 2**31
 
@@ -46,12 +49,17 @@ MAX_COUNT = 2**31
 def read_rows(session_id: str, rows: list[Row], counts: ProblemCounts, zone: tzinfo) -> EntryList:
     """Convert the rows of a session, in their order."""
     found = EntryList("reasoning")
+    copies = _copies(rows)
+    live = {copies[row["id"]] for row in rows if row["id"] in copies and not row["compacted"]}
+    folded = {f"{session_id}:{row['id']}" for row in rows if row["compacted"] and row["id"] not in live}
     for row in rows:
+        if row["id"] in copies:
+            continue
         counts.at = str(row["id"])
         reasoning = [{name: row[name]} for name in REASONING if row[name] not in (None, "")]
         entry = _entry(session_id, row, counts, zone)
-        if row["_compressed_summary"] == 1:
-            _add_summary(found, rows, session_id, entry)
+        if _is_summary(row):
+            _add_summary(found, folded, entry)
         elif entry.role == "assistant" and not entry.content and not entry.tool_calls:
             found.add_reasoning(reasoning)
         else:
@@ -59,6 +67,30 @@ def read_rows(session_id: str, rows: list[Row], counts: ProblemCounts, zone: tzi
     found.finish()
     counts.at = ""
     found.entries = [with_hash(entry) for entry in found.entries]
+    return found
+
+
+def _is_summary(row: Row) -> bool:
+    return row["_compressed_summary"] == 1 or str(row["content"]).startswith(COMPACTION)
+
+
+def _copies(rows: list[Row]) -> dict[Any, Any]:
+    """Return the ids of rows that a compression stored again, with the id of the first row that each one repeats."""
+    times = [row["timestamp"] for row in rows if _is_summary(row) and isinstance(row["timestamp"], float)]
+    known: dict[tuple[Any, ...], list[Row]] = {}
+    found: dict[Any, Any] = {}
+    repeated: set[Any] = set()
+    for row in rows:
+        said, time = tuple(row[name] for name in SAID), row["timestamp"]
+        is_batch = isinstance(time, float) and any(abs(time - other) < MAX_BATCH_SECONDS for other in times)
+        for other in known.get(said, []):
+            is_free = row["compacted"] or other["id"] not in repeated
+            if is_free and (is_batch or other["timestamp"] == time):
+                found[row["id"]] = other["id"]
+                repeated.add(other["id"])
+                break
+        else:
+            known.setdefault(said, []).extend([row] if row["compacted"] else [])
     return found
 
 
@@ -121,9 +153,8 @@ def _calls(text: Any, counts: ProblemCounts) -> list[ToolCall]:
     return found
 
 
-def _add_summary(found: EntryList, rows: list[Row], session_id: str, entry: EntryRecord) -> None:
+def _add_summary(found: EntryList, compacted: set[str], entry: EntryRecord) -> None:
     """Fold the rows that a compression replaced; without any, the summary stands for an earlier session."""
-    compacted = {f"{session_id}:{row['id']}" for row in rows if row["compacted"]}
     kept = {one.source_id for one in found.entries if one.source_id not in compacted}
     folds_any = any(one.source_id in compacted and not one.summary_source_id for one in found.entries)
     if not folds_any or entry.is_rewound:

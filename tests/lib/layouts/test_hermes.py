@@ -319,3 +319,17 @@ def test_odd_values_never_raise(tmp_path, message, session, content):
     for found in read(tmp_path).values():
         json.dumps([(one.key, one.title, one.extra) for one in found.items])
         json.dumps([entry.extra for one in found.items for entry in one.entries])
+
+
+def test_messages_that_a_compression_stores_again_are_read_once(tmp_path):
+    """As version 0.19 does it: all rows become inactive, and what stays in the context is stored again."""
+    old = [said(text, active=0, compacted=1, timestamp=float(at)) for at, text in enumerate("abcd", 1)]
+    summary = said("[CONTEXT COMPACTION] they spoke", timestamp=100.0)
+    make_home(
+        tmp_path, [*old, said("a", timestamp=1.0), summary, said("d", timestamp=100.01), said("b", timestamp=200.0)]
+    )
+
+    [found] = read(tmp_path)["state.db#s1"].items
+    folded = found.summaries[0].source_id
+    shown = [(entry.content, entry.summary_source_id) for entry in found.entries]
+    assert shown == [("a", ""), ("b", folded), ("c", folded), ("d", ""), ("b", "")]
