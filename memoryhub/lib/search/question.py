@@ -39,15 +39,16 @@ _MONTHS = tuple(_MONTH_NAMES.split())
 _DAY_NAMES = "monday tuesday wednesday thursday friday saturday sunday"
 _DAYS = tuple(_DAY_NAMES.split())
 _NUMBER_WORDS = "one two three four five six seven eight nine ten eleven twelve"
-_NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS.split(), start=1)}
-_NUMBERS |= {"a": 1, "an": 1, "couple of": 2, "few": 3, "several": 4}
+_NUMBERS: dict[str, float] = {word: number for number, word in enumerate(_NUMBER_WORDS.split(), start=1)}
+_NUMBERS |= {"half a": 0.5, "a": 1, "an": 1, "couple of": 2, "few": 3, "several": 4}
 _UNIT_DAYS = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 _DATE = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{'|'.join(_MONTHS)})\b"
     r"(?:\s+(?P<day2>\d{1,2})(?:st|nd|rd|th)?\b)?,?(?:\s+(?P<year>(?:19|20)\d\d)\b)?",
     re.IGNORECASE,
 )
-_YEAR = re.compile(r"\b(?:in|during|of)\s+(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
+_ISO_DATE = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-2]\d|3[01]))?\b")
+_YEAR = re.compile(r"\b(?:in|during|of|early|late)\s+(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
 _AGO = re.compile(
     rf"\b(?:a\s+)?(?P<number>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\s+ago\b", re.IGNORECASE
 )
@@ -55,8 +56,12 @@ _PAST = re.compile(
     rf"\b(?:last|past)\s+(?P<number>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\b",
     re.IGNORECASE,
 )
-_LAST = re.compile(rf"\b(?P<which>last|past|this)\s+(?P<unit>{'|'.join([*_UNIT_DAYS, *_DAYS])})\b", re.IGNORECASE)
-_NEAR_DAY = re.compile(r"\b(?P<day>today|yesterday)\b", re.IGNORECASE)
+_LAST = re.compile(
+    rf"\b(?P<which>last|past|previous|this)\s+(?P<unit>{'|'.join([*_UNIT_DAYS, *_DAYS])})\b", re.IGNORECASE
+)
+_NEAR_DAY = re.compile(
+    r"\b(?:(?P<before>yesterday|last\s+night)|today|tonight|this\s+(?:morning|afternoon|evening))\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -85,16 +90,18 @@ def periods(text: str, now: datetime) -> list[Period]:
     ``now`` (aware) resolves relative times. The periods include some days in which people tell of that time.
     """
     found = [one for match in _DATE.finditer(text) if (one := _date(match, now))]
+    found += [_iso_date(match) for match in _ISO_DATE.finditer(text)]
     found = found or [_calendar(int(match["year"]), 1, 12) for match in _YEAR.finditer(text)]
     for match in _AGO.finditer(text):
-        unit = _UNIT_DAYS[match["unit"].lower()]
-        found.append(_around(now - timedelta(days=_number(match["number"]) * unit), timedelta(days=max(1, unit / 2))))
+        number, unit = _number(match["number"]), _UNIT_DAYS[match["unit"].lower()]
+        margin = timedelta(days=max(1, unit * min(1, number) / 2))
+        found.append(_around(now - timedelta(days=number * unit), margin))
     for match in _PAST.finditer(text):
         unit = _UNIT_DAYS[match["unit"].lower()]
         found.append(Period(now - timedelta(days=_number(match["number"]) * unit), now))
     found += [_last(match, now) for match in _LAST.finditer(text)]
     for match in _NEAR_DAY.finditer(text):
-        day = now - timedelta(days=match["day"].lower() == "yesterday")
+        day = now - timedelta(days=bool(match["before"]))
         found.append(_around(day, timedelta(days=1)))
     return found
 
@@ -103,7 +110,7 @@ def in_periods(at: datetime | None, named: Sequence[Period]) -> bool:
     return at is not None and any(period.includes(at) for period in named)
 
 
-def _number(text: str) -> int:
+def _number(text: str) -> float:
     return int(text) if text.isdigit() else _NUMBERS[" ".join(text.lower().split())]
 
 
@@ -117,7 +124,7 @@ def _last(match: re.Match[str], now: datetime) -> Period:
         ago = (now.weekday() - _DAYS.index(unit)) % 7 or 7
         return _around(now - timedelta(days=ago), timedelta(days=1))
     length = timedelta(days=_UNIT_DAYS[unit])
-    return Period(now - length, now) if match["which"].lower() != "last" else Period(now - 2 * length, now)
+    return Period(now - length, now) if match["which"].lower() in ("past", "this") else Period(now - 2 * length, now)
 
 
 def _date(match: re.Match[str], now: datetime) -> Period | None:
@@ -127,11 +134,18 @@ def _date(match: re.Match[str], now: datetime) -> Period | None:
     year = int(match["year"] or now.year)
     if is_verb or day > 31:
         return None
-    period = _calendar(year, month, month)
-    if day:
-        start = period.start + TOLD_BEFORE + timedelta(days=day - 1)
-        period = Period(start - TOLD_BEFORE, start + timedelta(days=1) + TOLD_AFTER)
+    period = _day(year, month, day) if day else _calendar(year, month, month)
     return period if match["year"] else Period(period.start, period.end, is_yearly=True)
+
+
+def _iso_date(match: re.Match[str]) -> Period:
+    year, month = int(match["year"]), int(match["month"])
+    return _day(year, month, int(match["day"])) if int(match["day"] or 0) else _calendar(year, month, month)
+
+
+def _day(year: int, month: int, day: int) -> Period:
+    start = datetime(year, month, 1, tzinfo=UTC) + timedelta(days=day - 1)
+    return Period(start - TOLD_BEFORE, start + timedelta(days=1) + TOLD_AFTER)
 
 
 def _calendar(year: int, first: int, last: int) -> Period:

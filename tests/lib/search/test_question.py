@@ -47,6 +47,13 @@ def test_questions_about_the_assistants_words_are_recognised(text, expected):
         ("what happened last Monday", "2026-11-16", "2026-11-19"),
         ("what happened last week", "2026-11-10", "2026-10-30"),
         ("what happened yesterday", "2026-11-20", "2026-11-15"),
+        ("what broke last night", "2026-11-20", "2026-11-15"),
+        ("what did I say this morning", "2026-11-21", "2026-11-15"),
+        ("what happened in the previous month", "2026-10-10", "2026-08-10"),
+        ("what did I buy half a year ago", "2026-05-20", "2026-01-10"),
+        ("what was decided on 2026-03-04?", "2026-03-05", "2026-06-05"),
+        ("the plan of 2026-03", "2026-03-20", "2026-06-05"),
+        ("where did I live in early 2025", "2025-02-01", "2026-02-01"),
     ],
 )
 def test_times_in_a_question_are_resolved(text, inside, outside):
@@ -54,7 +61,9 @@ def test_times_in_a_question_are_resolved(text, inside, outside):
     assert not names(text, outside)
 
 
-@pytest.mark.parametrize("text", ["may it rain", "they march on", "how many days ago", "99 March", "version 2024"])
+@pytest.mark.parametrize(
+    "text", ["may it rain", "they march on", "how many days ago", "99 March", "version 2024", "2026-13-01"]
+)
 def test_other_words_name_no_time(text):
     assert not periods(text, NOW)
 
