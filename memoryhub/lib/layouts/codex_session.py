@@ -45,11 +45,14 @@ def read_rollout(
     with a lower ordinal.
     """
     rollout = Rollout(path, zone, base)
-    counts = rollout.counts
+    counts, last = rollout.counts, None
     for counts.at, record in json_lines(stream, path, rollout.problems):
         ordinal = record.get("ordinal") if isinstance(record, dict) else None
-        if before is None or (type(ordinal) is int and ordinal < before):
+        if ordinal is not None and record == last:
+            counts.add(REPEATED, "imported", "noted")
+        elif before is None or (type(ordinal) is int and ordinal < before):
             rollout.add(record)
+        last = record
     counts.at = ""
     rollout.finish()
     return rollout

@@ -97,7 +97,7 @@ class _Converter:
         for name, message in self.log.messages.items():
             if name in self.log.folded:
                 continue
-            self.notes.at = name
+            self.notes.at = self.log.places.get(name) or name
             kind = message.get("type")
             is_rewound = name not in self.log.live
             if kind == "user":

@@ -11,7 +11,7 @@ from typing import Any
 
 from memoryhub.lib.layouts.jsonl import placeholder, without_binary
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID, hash_of
-from memoryhub.lib.layouts.problem_counts import ProblemCounts
+from memoryhub.lib.layouts.problem_counts import Place, ProblemCounts
 from memoryhub.lib.validation import json_text
 
 SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messages
@@ -21,13 +21,15 @@ SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messag
 class ChatLog:
     """What a session's records lead to. ``messages``: by id, in the order of their first appearance.
 
-    ``live``: ids in the conversation as it is now. ``folded``: the ids that each summary replaced.
+    ``live``: ids in the conversation as it is now. ``folded``: the ids that each summary replaced. ``places``:
+    of the messages, where they came first.
     """
 
     metadata: dict[str, Any] = field(default_factory=dict)
     messages: dict[str, dict[str, Any]] = field(default_factory=dict)
     live: dict[str, None] = field(default_factory=dict)
     folded: dict[str, list[str]] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
     notes: ProblemCounts = field(default_factory=lambda: ProblemCounts(""))
 
     def apply(self, record: Any) -> None:
@@ -69,6 +71,7 @@ class ChatLog:
         if "timestamp" in known:
             merged["timestamp"] = known["timestamp"]
         self.messages[name] = merged
+        self.places.setdefault(name, self.notes.at)
         self.live[name] = None
         return name
 

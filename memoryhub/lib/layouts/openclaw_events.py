@@ -33,6 +33,7 @@ INTERNAL = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 INTERNAL_SOURCES = ("internal_system", "inter_session")  # message.provenance.kind
+REPEATED = "has records that repeat an earlier one; the first is used"
 MAX_DETAILS_CHARS = 65_536
 
 
@@ -75,10 +76,13 @@ def read_events(session_id: str, events: list[Event], counts: ProblemCounts, zon
     header: dict[str, Any] = {}
     name = ""
     skipped: Counter[str] = Counter()
+    seen: dict[str, dict[str, Any]] = {}
     for event in events:
         counts.at = event.place
         kind = event.value.get("type")
-        if kind == "reset":
+        if event.id and seen.setdefault(event.id, event.value) == event.value and seen[event.id] is not event.value:
+            counts.add(REPEATED, "imported", "noted")
+        elif kind == "reset":
             parts[-1].finish()
             parts.append(EntryList("thinking"))
         elif kind in BOOKKEEPING:

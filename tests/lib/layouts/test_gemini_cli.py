@@ -233,7 +233,7 @@ def test_unknown_records_are_counted_by_kind_and_the_rest_is_read(tmp_path):
     read = read_all(tmp_path)[CHAT]
     whats = sorted(problem.what for problem in read.problems)
     assert whats == [
-        "a message of the type hologram (2 times, records n1, n2)",
+        "a message of the type hologram (2 times, lines 2, 3)",
         "a record of an unknown kind, with later",
         "a record that is a list",
     ]

@@ -1,0 +1,92 @@
+"""Damaged logs of agents: what can be read is imported once, and each loss names its line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from memoryhub.sync.importing import import_workspace
+from sessions_app.models import Entry
+from sessions_app.services.audit import By
+from tests.hub import PERSON
+from tests.lib.layouts import claude_records as claude
+from tests.lib.layouts import openclaw_home as openclaw
+from tests.lib.layouts import test_codex as codex
+from tests.lib.layouts import test_gemini_cli as gemini
+
+pytestmark = pytest.mark.django_db
+TEXTS = ["tea for one", "tea for two", "tea for three", "tea for four"]
+BAD = 4  # the line that is damaged, that of the third text
+UNKNOWN = b'{"type": "hologram", "payload": {}}'
+LONG = b'"' + b"x" * (9 * 2**20) + b'"'
+
+
+def claude_lines() -> list[dict]:
+    parents = [None, "a1", "a2", "a3"]
+    said = [claude.user(f"a{n + 1}", parents[n], text, n) for n, text in enumerate(TEXTS)]
+    return [{"type": "mode", "sessionId": claude.SESSION}, *said]
+
+
+def codex_lines() -> list[dict]:
+    return [codex.meta(), *(codex.said("user", text, number) for number, text in enumerate(TEXTS, 1))]
+
+
+def gemini_lines() -> list[dict]:
+    return [gemini.HEAD, *(gemini.user(f"u{number}", text) for number, text in enumerate(TEXTS, 1))]
+
+
+def openclaw_lines() -> list[dict]:
+    said = [openclaw.message(f"m{number}", None, "user", text) for number, text in enumerate(TEXTS)]
+    return [{"type": "session", "version": 3, "id": "s1"}, *said]
+
+
+HOMES = {
+    "claude-code": (f"projects/-home-ana-atlas/{claude.SESSION}.jsonl", claude_lines),
+    "codex": (f"sessions/2026/11/22/rollout-2026-11-22T11-00-00-{codex.FIRST}.jsonl", codex_lines),
+    "gemini-cli": (gemini.CHAT, gemini_lines),
+    "openclaw": ("agents/main/sessions/s1.jsonl", openclaw_lines),
+}
+DAMAGES = {
+    "cut": (lambda lines: [*lines[:-1], lines[-1][:40]], [TEXTS[3]], 5),
+    "garbage": (lambda lines: [*lines[: BAD - 1], b"{nonsense", *lines[BAD:]], [TEXTS[2]], BAD),
+    "long": (lambda lines: [*lines[: BAD - 1], LONG, *lines[BAD:]], [TEXTS[2]], BAD),
+    "not an object": (lambda lines: [*lines[: BAD - 1], b"[]", *lines[BAD - 1 :]], [], BAD),
+    "unknown": (
+        lambda lines: [*lines[: BAD - 1], UNKNOWN, *lines[BAD - 1 :]],
+        [],
+        BAD,
+    ),
+    "bytes": (lambda lines: [one.replace(b"three", b"thr\xffe") for one in lines], [TEXTS[2]], BAD),
+    "twice": (lambda lines: [copy for one in lines for copy in (one, one)], [], None),
+    "mark": (lambda lines: [b"\xef\xbb\xbf" + lines[0], *lines[1:]], [], None),
+    "windows": (lambda lines: [one + b"\r" for one in lines], [], None),
+}
+
+
+def write(home: Path, path: str, lines: list[bytes]) -> None:
+    (home / path).parent.mkdir(parents=True, exist_ok=True)
+    (home / path).write_bytes(b"\n".join(lines) + b"\n")
+    if path.startswith("agents/"):
+        (home / "openclaw.json").write_text("{}")
+        (home / "agents/main/sessions/sessions.json").write_text("{}")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("layout", HOMES)
+def test_what_can_be_read_is_imported_and_each_loss_names_its_line(tmp_path, settings, layout, damage):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path, make = HOMES[layout]
+    alter, lost, place = DAMAGES[damage]
+    write(tmp_path / "home", path, alter([json.dumps(one, ensure_ascii=False).encode() for one in make()]))
+
+    results = [import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())) for _ in range(2)]
+
+    contents = sorted(Entry.objects.values_list("content", flat=True))
+    assert [text for text in contents if text in TEXTS] == sorted(set(TEXTS) - set(lost))
+    assert len(contents) == len(set(contents))
+    losses = [one for one in results[0].tally.problems if one.outcome == "rejected" or one.line is not None]
+    assert [one.line for one in losses] == ([place] if place else [])
+    assert not any((+results[1].tally.added, +results[1].tally.updated))
