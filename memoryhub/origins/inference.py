@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
 from knowledge_app.models import Fact, FactSource, HistoryEntry
 from memoryhub.lib import db_retry
@@ -85,12 +85,18 @@ def infer_origins(workspace: Workspace, *, now: datetime, limit: int = MAX_FACTS
 
 
 def pending_facts(workspace: Workspace, now: datetime) -> QuerySet[Fact]:
-    """Return the current facts whose origins haven't been inferred yet, or may be found with later messages."""
+    """Return the current facts whose origins haven't been inferred yet, or may be found with later messages.
+
+    For later messages, a fact is looked up again whenever its age has doubled.
+    """
     newest = Entry.objects.filter(workspace=workspace).order_by("-id").values_list("recorded_at", flat=True).first()
     written = FactSource.objects.filter(fact=OuterRef("pk"), kind=FactSource.Kind.WRITTEN_BY)
-    may_follow = Q(born__created_at__gt=now - RETRY_WITHIN, origins_checked_at__lt=newest) & ~Exists(written)
+    doubled_at = F("origins_checked_at") + (F("origins_checked_at") - F("born__created_at"))
+    may_follow = Q(born__created_at__gt=now - RETRY_WITHIN, origins_checked_at__lt=newest, doubled_at__lte=now)
+    may_follow &= ~Exists(written)
     by_run = FactSource.objects.filter(fact=OuterRef("pk"), kind=FactSource.Kind.LEARNED)
     facts = Fact.objects.filter(workspace=workspace, died=None, born__author_kind__in=OUTSIDE).filter(~Exists(by_run))
+    facts = facts.alias(doubled_at=ExpressionWrapper(doubled_at, DateTimeField()))
     is_due = Q(origins_checked_at=None) | may_follow if newest else Q(origins_checked_at=None)
     return facts.filter(is_due).select_related("document", "born__base").order_by("-id")
 

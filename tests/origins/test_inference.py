@@ -187,6 +187,18 @@ def test_a_message_that_arrives_after_the_memory_is_found_by_the_next_sync(folde
     assert origins("Deploys go out on Tuesdays") == [(KINDS.PROBABLY_FROM, 0)]
 
 
+def test_a_fact_is_looked_up_again_only_when_its_age_has_doubled(folder):
+    write_memory(folder, "Deploys go out on Tuesdays")
+    workspace = imported(folder)
+    born = Fact.objects.get().born.created_at
+    Fact.objects.update(origins_checked_at=born + timedelta(minutes=10))
+    write_session(folder, said("Deploys go out on Tuesdays"))
+    sync_workspace(workspace, by=By(ACTOR, born + timedelta(minutes=15)))
+
+    assert not pending_facts(workspace, born + timedelta(minutes=19)).exists()
+    assert pending_facts(workspace, born + timedelta(minutes=20)).exists()
+
+
 def test_a_reworded_fact_is_inferred_again(folder):
     write_memory(folder, "Deploys go out on Tuesdays")
     write_session(folder, said("Deploys go out on Tuesdays"), said("No: deploys go out on Wednesdays at noon"))
