@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak drills programs client adapters deploy-files reference pictures messages lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak day drills programs client adapters deploy-files reference pictures messages lock ci
 
 help:
 	@echo "make dev            create .venv with the development tools"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench          run the benchmarks"
 	@echo "make contract       test the REST API against its OpenAPI description (a minute for each scope)"
 	@echo "make soak           stress real processes: 2,000 turns, 100 killed workers, 16 concurrent writers (12 minutes)"
+	@echo "make day            let 20 agents and 5 people use one hub for an hour, with backups and restores"
 	@echo "make drills         break the disk, the database, the clock and more under a running hub (9 minutes, as root)"
 	@echo "make programs       let the hub follow real coding agents with a scripted model (needs Node.js)"
 	@echo "make client         build the Python client's wheel in dist/, install it without the hub and use it"
@@ -92,6 +93,9 @@ soak: dev
 	$(BIN)python bench/soak.py rest
 	$(BIN)python bench/soak.py agent
 	$(BIN)python bench/soak.py killed-syncs
+
+day: dev
+	$(BIN)python bench/day.py
 
 drills: dev
 	$(BIN)python bench/drills.py
