@@ -26,7 +26,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402
 from django.urls import path  # noqa: E402
 from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
-from memoryhub.lib.db_retry import retried  # noqa: E402
+from memoryhub.lib.database.db_retry import retried  # noqa: E402
 from memoryhub.management.http_server import server_config  # noqa: E402
 
 

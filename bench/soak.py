@@ -48,7 +48,7 @@ from memoryhub.conversations.context import build_context  # noqa: E402
 from memoryhub.integrity import check_memory  # noqa: E402
 from sessions_app.models import Entry, Run, Session, Workspace  # noqa: E402
 from sessions_app.services.audit import Actor, By  # noqa: E402
-from sessions_app.services.compression import is_due  # noqa: E402
+from sessions_app.services.compressing.compression import is_due  # noqa: E402
 from sessions_app.services.parsing import read_batch  # noqa: E402
 from sessions_app.services.runs import free_stuck_runs  # noqa: E402
 

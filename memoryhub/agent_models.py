@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 
 
 class ApiToken(models.Model):

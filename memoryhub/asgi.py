@@ -22,9 +22,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
 django_application = get_wsgi_application()
 
 # isort: split
+from memoryhub.lib.http.proxy_header import PEER, PERSON, take_person  # noqa: E402
+from memoryhub.lib.http.request_ids import HEADER, identified  # noqa: E402
 from memoryhub.lib.metrics import count_request  # noqa: E402
-from memoryhub.lib.proxy_header import PEER, PERSON, take_person  # noqa: E402
-from memoryhub.lib.request_ids import HEADER, identified  # noqa: E402
 from memoryhub.live import streams  # noqa: E402
 from memoryhub.live import transport as live  # noqa: E402
 from memoryhub.mcp import oauth, transport  # noqa: E402

@@ -17,8 +17,8 @@ from knowledge_app.services.rows.row_changes import SENTENCES
 from knowledge_app.services.rows.spreadsheet_columns import EXPORTS
 from knowledge_app.services.rows.undoable_edits import edit_rows, is_final
 from memoryhub.lib.bulk_selection import Action, action_value
-from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import Invalid, MemoryHubError
+from memoryhub.lib.http.downloads import download
 from memoryhub.lib.tables.columns import export_rows
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.permissions import by_person, log_page_access

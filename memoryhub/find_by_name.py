@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import NotFound
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.entries import session_by_key

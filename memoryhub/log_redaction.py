@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from django.http import HttpRequest
 
-from memoryhub.lib.request_ids import current_request_id
+from memoryhub.lib.http.request_ids import current_request_id
 
 _LINK = re.compile(r"/(invitation|setup)/[^/\s]+")
 

@@ -12,8 +12,8 @@ from django.shortcuts import render
 from django_htmx.http import reswap, retarget
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
-from memoryhub.lib.request_ids import HEADER, current_request_id, identified
+from memoryhub.lib.http.problem_details import MEDIA_TYPE, problem_document
+from memoryhub.lib.http.request_ids import HEADER, current_request_id, identified
 from memoryhub.lib.validation import clean_text
 
 POLICY = "; ".join(

@@ -18,7 +18,7 @@ from memoryhub.agent_models import (
     OAuthConnection,
     ReadGrant,
 )
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 
 __all__ = [  # besides the models below
     "AccessRecord",

@@ -24,7 +24,7 @@ from django.db import DatabaseError, close_old_connections, connection
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.models import Process
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ import django_stubs_ext
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
 
-from memoryhub.lib.known_headers import has_other_meaning
+from memoryhub.lib.http.known_headers import has_other_meaning
 
 django_stubs_ext.monkeypatch()  # lets classes such as ModelAdmin take their model in brackets
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -328,7 +328,7 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = MEMORYHUB_HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-_FOLDER = "memoryhub.lib.private_files.PrivateFiles"
+_FOLDER = "memoryhub.lib.files.private_files.PrivateFiles"
 STORAGES: dict[str, dict[str, object]] = {
     "default": {"BACKEND": _FOLDER, "OPTIONS": {"folder_settings": ["MEMORYHUB_FILES", "MEMORYHUB_HOME"]}},
     "backups": {"BACKEND": _FOLDER, "OPTIONS": {"folder_settings": ["MEMORYHUB_BACKUP_DIR"]}},

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 
-from memoryhub.lib.migrations import OLDEST, applied_migrations, is_too_old
+from memoryhub.lib.database.migrations import OLDEST, applied_migrations, is_too_old
 from sessions_app.services.secret_key import DifferentKey, has_known_key
 
 TOO_OLD = f"This database is from before commit {OLDEST}. This version can't upgrade it."

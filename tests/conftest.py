@@ -30,7 +30,7 @@ from memoryhub.accounts import middleware
 from memoryhub.backups import schema as backup_schema
 from memoryhub.dashboard import palette
 from memoryhub.integrity.database import protections
-from memoryhub.lib.append_only import install_sql, remove_sql
+from memoryhub.lib.database.append_only import install_sql, remove_sql
 from memoryhub.search import completion, counts, grouping, listing, months, query_embedding, ranking, semantic
 from sessions_app.models import Membership, Session, Workspace
 from tests.hub import open_at, talk

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from django.db import connection
 from django.template.loader import get_template
 
 from memoryhub.integrity.database import protections
-from memoryhub.lib.append_only import installed_triggers, trigger_names
+from memoryhub.lib.database.append_only import installed_triggers, trigger_names
 from tests.whole_site.test_login_required import routes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -103,3 +105,23 @@ def test_files_stay_small():
     }
 
     assert {name: count for name, count in long.items() if count > 400} == {}
+
+
+def test_functions_stay_short():
+    long = {
+        f"{path.relative_to(ROOT).as_posix()} {node.name}": lines
+        for path in [*CODE, *TESTS, *ROOT.glob("bench/*.py")]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and (lines := node.end_lineno - node.lineno + 1) > 60
+    }
+
+    assert long == {}
+
+
+def test_folders_stay_small():
+    folders = Counter(path.parent.relative_to(ROOT).as_posix() for path in [*CODE, *TESTS] if path.stem != "__init__")
+    del folders["memoryhub/management/commands"]
+
+    assert {name: count for name, count in folders.items() if count > 30} == {}

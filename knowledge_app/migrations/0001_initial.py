@@ -4,9 +4,9 @@ import simple_history.models
 from django.conf import settings
 from django.db import migrations, models
 
-import memoryhub.lib.fields
-from memoryhub.lib.add_column import AddColumn
-from memoryhub.lib.append_only import Protect
+import memoryhub.lib.database.fields
+from memoryhub.lib.database.add_column import AddColumn
+from memoryhub.lib.database.append_only import Protect
 from memoryhub.lib.render_once import RenderOnce
 
 
@@ -233,7 +233,7 @@ TABLES = [
             ("proposed", models.TextField(blank=True)),
             ("proposed_hash", models.CharField(max_length=64)),
             ("raw", models.BinaryField(blank=True, null=True)),
-            ("flags", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("flags", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
             ("reason", models.TextField()),
             (
                 "author_kind",
@@ -326,7 +326,7 @@ TABLES = [
             ("source", models.TextField(blank=True, help_text="The file it was read from.")),
             ("source_hash", models.CharField(max_length=64)),
             ("is_archived", models.BooleanField(default=False)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
             ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
@@ -365,7 +365,7 @@ TABLES = [
             ),
             ("content", models.TextField()),
             ("source", models.TextField(blank=True)),
-            ("tags", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("tags", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
             ("access_count", models.PositiveIntegerField(default=0)),
             ("accessed_at", models.DateTimeField(blank=True, null=True)),
             ("created_at", models.DateTimeField(blank=True, null=True)),
@@ -373,8 +373,8 @@ TABLES = [
             ("withdrawn_reason", models.TextField(blank=True)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("awaits_file_since", models.DateTimeField(blank=True, null=True)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
@@ -409,7 +409,7 @@ TABLES = [
             ),
             ("content", models.TextField()),
             ("source", models.TextField(blank=True)),
-            ("tags", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("tags", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
             ("access_count", models.PositiveIntegerField(default=0)),
             ("accessed_at", models.DateTimeField(blank=True, null=True)),
             ("created_at", models.DateTimeField(blank=True, null=True)),
@@ -417,8 +417,8 @@ TABLES = [
             ("withdrawn_reason", models.TextField(blank=True)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
                 "workspace",
@@ -496,8 +496,8 @@ TABLES = [
             ("confirmation_count", models.PositiveIntegerField(default=0)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
@@ -528,8 +528,8 @@ TABLES = [
             ("confirmation_count", models.PositiveIntegerField(default=0)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
@@ -650,7 +650,7 @@ TABLES = [
             ("is_secret", models.BooleanField(default=False)),
             ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
             ("withdrawn_reason", models.TextField(blank=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -667,7 +667,7 @@ TABLES = [
             ("is_secret", models.BooleanField(default=False)),
             ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
             ("withdrawn_reason", models.TextField(blank=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
                 "workspace",
@@ -722,7 +722,7 @@ TABLES = [
             ("response", models.TextField(blank=True)),
             ("preview", models.TextField(blank=True)),
             ("hit_count", models.PositiveIntegerField(default=0)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("created_at", models.DateTimeField(blank=True, null=True)),
             ("accessed_at", models.DateTimeField(blank=True, null=True)),
         ],
@@ -749,7 +749,7 @@ TABLES = [
             ("dimensions", models.PositiveIntegerField(default=0)),
             ("built_at", models.DateTimeField(blank=True, null=True)),
             ("built_at_text", models.TextField(blank=True)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
         ],
     ),
     migrations.CreateModel(
@@ -765,7 +765,7 @@ TABLES = [
             ("text", models.CharField(max_length=512)),
             ("embedding", models.BinaryField(default=b"")),
             ("fingerprint", models.CharField(blank=True, max_length=400)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -839,8 +839,8 @@ TABLES = [
             ),
             ("table", models.CharField(max_length=32)),
             ("object_id", models.BigIntegerField()),
-            ("before", memoryhub.lib.fields.JSONTextField(null=True)),
-            ("after", memoryhub.lib.fields.JSONTextField(null=True)),
+            ("before", memoryhub.lib.database.fields.JSONTextField(null=True)),
+            ("after", memoryhub.lib.database.fields.JSONTextField(null=True)),
         ],
         options={
             "constraints": [models.UniqueConstraint(fields=("run", "table", "object_id"), name="edited_row_once")],
@@ -926,7 +926,7 @@ TABLES = [
             ),
             ("score", models.FloatField()),
             ("row_count", models.PositiveIntegerField()),
-            ("counts", memoryhub.lib.fields.JSONTextField(default=dict)),
+            ("counts", memoryhub.lib.database.fields.JSONTextField(default=dict)),
             ("at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -955,8 +955,8 @@ TABLES = [
                     max_length=16,
                 ),
             ),
-            ("digests", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
-            ("counts", memoryhub.lib.fields.JSONTextField(default=dict)),
+            ("digests", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
+            ("counts", memoryhub.lib.database.fields.JSONTextField(default=dict)),
             ("reason", models.TextField(blank=True)),
             ("forgotten_by", models.CharField(max_length=200)),
             ("forgotten_at", models.DateTimeField(default=django.utils.timezone.now)),

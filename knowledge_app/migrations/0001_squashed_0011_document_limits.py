@@ -6,8 +6,8 @@ import simple_history.models
 from django.conf import settings
 from django.db import migrations, models
 
-import memoryhub.lib.fields
-from memoryhub.lib.append_only import Protect
+import memoryhub.lib.database.fields
+from memoryhub.lib.database.append_only import Protect
 from memoryhub.lib.render_once import RenderOnce
 from memoryhub.lib.search.operations import CreateSearchIndex
 
@@ -217,7 +217,7 @@ TABLES = [
             ("source", models.TextField(blank=True, help_text="The file it was read from.")),
             ("source_hash", models.CharField(max_length=64)),
             ("is_archived", models.BooleanField(default=False)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
             ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
@@ -371,7 +371,7 @@ TABLES = [
             ("proposed", models.TextField(blank=True)),
             ("proposed_hash", models.CharField(max_length=64)),
             ("raw", models.BinaryField(blank=True, null=True)),
-            ("flags", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("flags", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
             ("reason", models.TextField()),
             (
                 "author_kind",
@@ -455,7 +455,7 @@ TABLES = [
             ),
             ("content", models.TextField()),
             ("source", models.TextField(blank=True)),
-            ("tags", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("tags", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
             ("access_count", models.PositiveIntegerField(default=0)),
             ("accessed_at", models.DateTimeField(blank=True, null=True)),
             ("created_at", models.DateTimeField(blank=True, null=True)),
@@ -463,8 +463,8 @@ TABLES = [
             ("withdrawn_reason", models.TextField(blank=True)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("awaits_file_since", models.DateTimeField(blank=True, null=True)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
@@ -499,7 +499,7 @@ TABLES = [
             ),
             ("content", models.TextField()),
             ("source", models.TextField(blank=True)),
-            ("tags", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("tags", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
             ("access_count", models.PositiveIntegerField(default=0)),
             ("accessed_at", models.DateTimeField(blank=True, null=True)),
             ("created_at", models.DateTimeField(blank=True, null=True)),
@@ -507,8 +507,8 @@ TABLES = [
             ("withdrawn_reason", models.TextField(blank=True)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
                 "workspace",
@@ -586,8 +586,8 @@ TABLES = [
             ("confirmation_count", models.PositiveIntegerField(default=0)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
@@ -618,8 +618,8 @@ TABLES = [
             ("confirmation_count", models.PositiveIntegerField(default=0)),
             ("last_verified_at", models.DateTimeField(blank=True, null=True)),
             ("review_by", models.DateField(blank=True, null=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
@@ -740,7 +740,7 @@ TABLES = [
             ("is_secret", models.BooleanField(default=False)),
             ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
             ("withdrawn_reason", models.TextField(blank=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -757,7 +757,7 @@ TABLES = [
             ("is_secret", models.BooleanField(default=False)),
             ("withdrawn_at", models.DateTimeField(blank=True, null=True)),
             ("withdrawn_reason", models.TextField(blank=True)),
-            ("corrected", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("corrected", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
                 "workspace",
@@ -812,7 +812,7 @@ TABLES = [
             ("response", models.TextField(blank=True)),
             ("preview", models.TextField(blank=True)),
             ("hit_count", models.PositiveIntegerField(default=0)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("created_at", models.DateTimeField(blank=True, null=True)),
             ("accessed_at", models.DateTimeField(blank=True, null=True)),
         ],
@@ -839,7 +839,7 @@ TABLES = [
             ("dimensions", models.PositiveIntegerField(default=0)),
             ("built_at", models.DateTimeField(blank=True, null=True)),
             ("built_at_text", models.TextField(blank=True)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
         ],
     ),
     migrations.CreateModel(
@@ -855,7 +855,7 @@ TABLES = [
             ("text", models.CharField(max_length=512)),
             ("embedding", models.BinaryField(default=b"")),
             ("fingerprint", models.CharField(blank=True, max_length=400)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -925,8 +925,8 @@ TABLES = [
             ),
             ("table", models.CharField(max_length=32)),
             ("object_id", models.BigIntegerField()),
-            ("before", memoryhub.lib.fields.JSONTextField(null=True)),
-            ("after", memoryhub.lib.fields.JSONTextField(null=True)),
+            ("before", memoryhub.lib.database.fields.JSONTextField(null=True)),
+            ("after", memoryhub.lib.database.fields.JSONTextField(null=True)),
         ],
         options={
             "constraints": [models.UniqueConstraint(fields=("run", "table", "object_id"), name="edited_row_once")],
@@ -1012,7 +1012,7 @@ TABLES = [
             ),
             ("score", models.FloatField()),
             ("row_count", models.PositiveIntegerField()),
-            ("counts", memoryhub.lib.fields.JSONTextField(default=dict)),
+            ("counts", memoryhub.lib.database.fields.JSONTextField(default=dict)),
             ("at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -1045,13 +1045,13 @@ TABLES = [
                     max_length=16,
                 ),
             ),
-            ("digests", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
-            ("counts", memoryhub.lib.fields.JSONTextField(default=dict)),
+            ("digests", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
+            ("counts", memoryhub.lib.database.fields.JSONTextField(default=dict)),
             ("reason", models.TextField(blank=True)),
             ("forgotten_by", models.CharField(max_length=200)),
             ("forgotten_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("lifted_at", models.DateTimeField(blank=True, null=True)),
-            ("workspaces", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("workspaces", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
         ],
         options={
             "verbose_name_plural": "forgotten",
@@ -1062,7 +1062,7 @@ TABLES = [
         name="HeldRow",
         fields=[
             ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-            ("findings", memoryhub.lib.fields.JSONTextField(default=list)),
+            ("findings", memoryhub.lib.database.fields.JSONTextField(default=list)),
             (
                 "author_kind",
                 models.CharField(
@@ -1148,7 +1148,7 @@ TABLES = [
             ("version", models.PositiveIntegerField()),
             ("revision", models.BigIntegerField()),
             ("message_count", models.PositiveBigIntegerField()),
-            ("data", memoryhub.lib.fields.JSONTextField(default=dict)),
+            ("data", memoryhub.lib.database.fields.JSONTextField(default=dict)),
             ("built_at", models.DateTimeField(default=django.utils.timezone.now)),
             (
                 "workspace",

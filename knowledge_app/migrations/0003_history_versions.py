@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from memoryhub.lib.append_only import Protect
+from memoryhub.lib.database.append_only import Protect
 
 
 class Migration(migrations.Migration):

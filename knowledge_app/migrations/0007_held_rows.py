@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import memoryhub.lib.fields
+import memoryhub.lib.database.fields
 from django.db import migrations, models
 
 
@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             name='HeldRow',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('findings', memoryhub.lib.fields.JSONTextField(default=list)),
+                ('findings', memoryhub.lib.database.fields.JSONTextField(default=list)),
                 ('author_kind', models.CharField(choices=[('person', 'Person'), ('agent', 'Agent'), ('run', 'Run'), ('sync', 'Sync'), ('command', 'Command')], max_length=16)),
                 ('author_name', models.CharField(max_length=200)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),

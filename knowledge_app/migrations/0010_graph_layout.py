@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import memoryhub.lib.fields
+import memoryhub.lib.database.fields
 from django.db import migrations, models
 
 
@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveIntegerField()),
                 ('revision', models.BigIntegerField()),
                 ('message_count', models.PositiveBigIntegerField()),
-                ('data', memoryhub.lib.fields.JSONTextField(default=dict)),
+                ('data', memoryhub.lib.database.fields.JSONTextField(default=dict)),
                 ('built_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('workspace', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='graph_layout', to='sessions_app.workspace')),
             ],

@@ -5,7 +5,7 @@ from typing import Any
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memoryhub.lib.add_column import AddColumn
+from memoryhub.lib.database.add_column import AddColumn
 
 
 def find_corrections(apps: Any, editor: Any) -> None:

@@ -1,7 +1,7 @@
 from django.db import migrations
 
-from memoryhub.lib.add_column import AddColumn
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.add_column import AddColumn
+from memoryhub.lib.database.fields import JSONTextField
 
 
 class Migration(migrations.Migration):

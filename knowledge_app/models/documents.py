@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 from sessions_app.models import AuditRecord, Entry, Run, SourceFolder, Workspace
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models.history import HistoryEntry
 from knowledge_app.models.knowledge import KeyValue, KnowledgeEntry, Observation
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 from sessions_app.models import AuditRecord, Workspace
 
 REASONS = {  # by code of the content check

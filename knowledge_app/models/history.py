@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 from sessions_app.models import Run, Session, Workspace
 
 

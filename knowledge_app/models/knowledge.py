@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 from sessions_app.models import Run, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 

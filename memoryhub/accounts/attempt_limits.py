@@ -12,8 +12,8 @@ from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, get_random_string, salted_hmac
 
-from memoryhub.lib import db_retry
-from memoryhub.lib.networks import network_of
+from memoryhub.lib.database import db_retry
+from memoryhub.lib.http.networks import network_of
 from memoryhub.models import FailedAttempts
 
 PERIOD = timedelta(minutes=1)  # from the first attempt

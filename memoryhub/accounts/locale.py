@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
-from memoryhub.lib.prepared import PreparedRows
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.models import Preferences
 
 ZONE_COOKIE = "zone"  # set by static/js/preferences.js

@@ -16,7 +16,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from memoryhub.accounts.people import usernames_like
-from memoryhub.lib.proxy_header import PERSON
+from memoryhub.lib.http.proxy_header import PERSON
 from sessions_app.services.audit import Actor, By, record
 
 

@@ -20,7 +20,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from memoryhub.account_models import RecoveryCode, SecondFactor
 from memoryhub.accounts.people import refuse_oneself
 from memoryhub.accounts.sign_ins import end_sessions
-from memoryhub.lib.encrypted_text import decrypt_text, encrypt_text
+from memoryhub.lib.database.encrypted_text import decrypt_text, encrypt_text
 from sessions_app.services.audit import By, record
 
 DIGITS, STEP_SECONDS = 6, 30

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from memoryhub.accounts.user_agents import MAX_LENGTH, browser_label
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.models import Invitation, SignIn
 from sessions_app.services.audit import By, record
 

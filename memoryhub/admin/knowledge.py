@@ -16,7 +16,7 @@ from memoryhub.admin.edits import edit_action, merge_knowledge
 from memoryhub.admin.forms import EditForm, MoveForm, RecategoriseForm, TagForm, WithdrawForm
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.admin.tables import TableAdmin
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 
 IN_USE = ("withdrawn_at", admin.EmptyFieldListFilter)
 

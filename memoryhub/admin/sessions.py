@@ -22,7 +22,7 @@ from memoryhub.admin.tables import TableAdmin
 from memoryhub.permissions import by_person, person
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
 from sessions_app.services.audit import By, record
-from sessions_app.services.folding import archive_and_clear
+from sessions_app.services.compressing.folding import archive_and_clear
 from sessions_app.services.runs import request_run
 from sessions_app.services.transfer import export_sessions
 

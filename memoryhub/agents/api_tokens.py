@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.agents.oauth.delegation import connection_of, is_usable, operated_by
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, Refused
 from memoryhub.models import ApiToken, IdempotentCall, ReadGrant
 from sessions_app.models import AuditRecord, Workspace

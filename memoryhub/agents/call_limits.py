@@ -15,8 +15,8 @@ from django.conf import settings
 from django.core.cache import caches
 
 from memoryhub.agents.api_tokens import Caller
-from memoryhub.lib import db_retry
-from memoryhub.lib.add_to_rows import add_to_rows
+from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.add_to_rows import add_to_rows
 from memoryhub.lib.errors import LimitExceeded
 from memoryhub.models import FailedAttempts
 

@@ -35,8 +35,8 @@ from memoryhub.agents.oauth.delegation import connection_of
 from memoryhub.agents.oauth.redirects import destination
 from memoryhub.agents.snippets import PROGRAMS, http_config, program_snippets, stdio_config
 from memoryhub.audit.access_log import access_label
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.models import AccessRecord, ApiToken, ReadGrant
 from memoryhub.permissions import OPERATOR, by_person, get_workspace, has_role, person
 from sessions_app.models import AuditRecord, Workspace

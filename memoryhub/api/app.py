@@ -24,9 +24,9 @@ from memoryhub.api.auth import JsonParser, NeedsScope, agent_endpoint, caller_of
 from memoryhub.api.docs_page import grouped_operations
 from memoryhub.api.openapi import ERRORS, complete_description
 from memoryhub.api.problems import add_handlers, error_problem, fault_problem, problem
-from memoryhub.lib.database_faults import fault_of
+from memoryhub.lib.database.faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.request_ids import current_request_id
+from memoryhub.lib.http.request_ids import current_request_id
 
 VERSION = "1"
 UNEXPECTED = "An unexpected error occurred; see the hub's log. Check what was changed before you try again."

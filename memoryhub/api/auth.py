@@ -22,9 +22,9 @@ from ninja.security import HttpBearer
 from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require
 from memoryhub.agents.call_limits import spend_call
 from memoryhub.api.problems import error_problem, fault_problem, problem
-from memoryhub.lib import db_retry
 from memoryhub.lib.content_check.ahead import checked_ahead
-from memoryhub.lib.database_faults import fault_of
+from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import DUPLICATE_KEY, KEPT_AS_TEXT, BadJSON, clean_text, decode_json
 from memoryhub.models import IdempotentCall

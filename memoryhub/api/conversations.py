@@ -12,7 +12,7 @@ from memoryhub.agents.operations import conversations as operations
 from memoryhub.api import requests, responses
 from memoryhub.api.auth import APPEND, CONSOLIDATE, EDIT, READ, caller_of
 from memoryhub.api.parameters import AsText, Cursor, Epoch, Limit, MaxMessages, MaxTokens, RowId
-from memoryhub.lib.downloads import download
+from memoryhub.lib.http.downloads import download
 from sessions_app.models import Run
 
 router = Router(tags=["Sessions"])

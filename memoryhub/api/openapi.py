@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memoryhub.lib.problem_details import MEDIA_TYPE
+from memoryhub.lib.http.problem_details import MEDIA_TYPE
 
 ALWAYS = {
     "400": "The address, a header or the body can't be parsed",

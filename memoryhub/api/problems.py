@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from memoryhub.lib.database_faults import DatabaseFault
+from memoryhub.lib.database.faults import DatabaseFault
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
+from memoryhub.lib.http.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.lib.validation import brief
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.tables.formulas import guard
 from sessions_app.models import AuditRecord, Workspace

@@ -22,7 +22,7 @@ from django.utils.translation import gettext
 
 from memoryhub.backups.encryption import MAGIC, CannotDecrypt, DecryptingReader, EncryptingWriter, read_header
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.limited_tar import LimitedTar
+from memoryhub.lib.files.limited_tar import LimitedTar
 
 FORMAT = 1
 MANIFEST = "manifest.json"

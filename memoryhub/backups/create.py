@@ -37,7 +37,7 @@ from memoryhub.backups.archive import (
 from memoryhub.backups.errors import BackupFailed, BackupUnderWay
 from memoryhub.backups.in_use_lock import database_label
 from memoryhub.backups.schema import check_schema
-from memoryhub.lib.direct_connection import direct_connection
+from memoryhub.lib.database.direct_connection import direct_connection
 from memoryhub.lib.process_locks import acquire_file_lock, process_lock
 
 STAMP = "%Y%m%dT%H%M%SZ"

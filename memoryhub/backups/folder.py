@@ -37,9 +37,9 @@ from memoryhub.backups.errors import BackupFailed
 from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import Progress
 from memoryhub.jobs.queue import LIVE, cancel_job, request_job
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Busy, Conflict, MemoryHubError
-from memoryhub.lib.private_files import CHUNK_BYTES, local_file, local_path
+from memoryhub.lib.files.private_files import CHUNK_BYTES, local_file, local_path
 from memoryhub.lib.process_locks import process_lock
 from memoryhub.models import Job
 from memoryhub.processes import this_home

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from filelock import FileLock
 
 from memoryhub.backups.errors import NoLock, RestoreUnderWay
-from memoryhub.lib.direct_connection import direct_connection
+from memoryhub.lib.database.direct_connection import direct_connection
 from memoryhub.lib.errors import Busy
 from memoryhub.lib.process_locks import APPLICATION
 

@@ -21,8 +21,8 @@ from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Con
 from memoryhub.backups.create import STAMP, WORK, key_check, key_file, verified_backup, work_lock
 from memoryhub.backups.in_use_lock import database_label, exclusive_database
 from memoryhub.backups.revocations import Revocations, apply_revocations, read_revocations
+from memoryhub.lib.database.migrations import OLDEST, is_too_old, pending_migrations, unknown_migrations
 from memoryhub.lib.errors import Refused
-from memoryhub.lib.migrations import OLDEST, is_too_old, pending_migrations, unknown_migrations
 from sessions_app.models import Workspace
 
 WORDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}

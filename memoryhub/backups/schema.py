@@ -17,7 +17,7 @@ from django.conf import settings
 from memoryhub.backups import sqlite
 from memoryhub.backups.archive import BadBackup, Manifest
 from memoryhub.backups.errors import BackupFailed
-from memoryhub.lib.migrations import pending_migrations
+from memoryhub.lib.database.migrations import pending_migrations
 
 _OBJECTS = """
     SELECT type, name, tbl_name, sql FROM sqlite_master

@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseStopPolling
 from memoryhub.backups import folder
 from memoryhub.backups.in_use_lock import database_label
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.permissions import by_person, require_hub_operator
 from sessions_app.services.stored_settings import hub_settings
 

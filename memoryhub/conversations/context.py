@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.rows.knowledge import context_lines
 from memoryhub.lib.content_check.check import flagged_lines
-from memoryhub.lib.prepared import PreparedRows
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows

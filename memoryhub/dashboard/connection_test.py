@@ -15,7 +15,7 @@ from memoryhub.lib.embeddings import embed
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import ask
 from sessions_app.services.access_log import old_accesses
-from sessions_app.services.model_choice import hub_embeddings, hub_model
+from sessions_app.services.compressing.model_choice import hub_embeddings, hub_model
 from sessions_app.services.stored_settings import HubSettings
 
 TIMEOUT_SECONDS = 20.0

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.dashboard.hub_settings import without_secrets
 from memoryhub.lib.embeddings import NONE, PROVIDERS, provider_error
+from memoryhub.lib.http.safe_http import AddressRefused, check_url
 from memoryhub.lib.llm import PRESETS
-from memoryhub.lib.safe_http import AddressRefused, check_url
 from sessions_app.services.stored_settings import KEYS, HubSettings, is_editable
 
 MAX_HOURS = 24 * 366

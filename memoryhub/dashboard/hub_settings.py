@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.backups.create import hub_version
 from memoryhub.backups.in_use_lock import database_label
-from memoryhub.lib.database_size import database_bytes
+from memoryhub.lib.database.size import database_bytes
 from sessions_app.services.stored_settings import HubSettings, hub_settings
 
 ATTRIBUTES = {"MEMORYHUB_TIME_ZONE": "TIME_ZONE", "MEMORYHUB_DEBUG": "DEBUG", "MEMORYHUB_SECRET_KEY": "SECRET_KEY"}

@@ -9,8 +9,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.embeddings import NONE, PROVIDERS, provider_error
+from memoryhub.lib.http.safe_http import AddressRefused, check_url
 from memoryhub.lib.llm import PRESETS
-from memoryhub.lib.safe_http import AddressRefused, check_url
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import EVENTS

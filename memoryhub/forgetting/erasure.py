@@ -35,7 +35,7 @@ from memoryhub.forgetting.rows import candidates_of, walk
 from memoryhub.forgetting.rules import Affected, Rules, find_changes, texts_of
 from memoryhub.graph.graph_cache import drop_graph
 from memoryhub.graph.row_vectors import sweep_vectors
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from sessions_app.models import Entry, Session, Webhook, Workspace
 from sessions_app.services.audit import By, open_guard, record

@@ -45,7 +45,7 @@ from memoryhub.jobs.downloads import discard_downloads
 from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.uploads import discard_tables, discard_uploads
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.models import Job
 from sessions_app.models import Session, Workspace

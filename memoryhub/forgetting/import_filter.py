@@ -12,6 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from knowledge_app.models import Forgotten
 from memoryhub.forgetting.matching import Digest, Redaction, digest_of, find_digests, is_programs_name
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -27,7 +28,6 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
 )
-from memoryhub.lib.prepared import PreparedRows
 from memoryhub.lib.text.forgotten import MARK
 from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.lifecycle import forgotten_key

@@ -18,9 +18,9 @@ from memoryhub.forgetting.hub_erasure import hub_receipts, request_erasure
 from memoryhub.forgetting.person_export import export_person
 from memoryhub.forgetting.person_forms import PersonForm
 from memoryhub.forgetting.person_search import plan_person
-from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import Invalid, MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.downloads import streaming_download
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.permissions import by_person, require_hub_operator
 
 

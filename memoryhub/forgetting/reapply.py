@@ -14,7 +14,7 @@ from memoryhub.forgetting.hub_erasure import finder_of, receipt_rules, source_na
 from memoryhub.forgetting.import_filter import hash_key
 from memoryhub.forgetting.matching import Digest, Phrase, Redaction, digest_of, find_exactly
 from memoryhub.forgetting.rules import Rules
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, open_guard, record
 

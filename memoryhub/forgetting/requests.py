@@ -23,7 +23,7 @@ from memoryhub.forgetting.hub_erasure import find_receipt_phrases
 from memoryhub.forgetting.matching import Phrase
 from memoryhub.forgetting.reapply import rules_of
 from memoryhub.jobs.queue import request_job
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Gone, Invalid
 from memoryhub.models import Job
 from sessions_app.models import Workspace

@@ -15,7 +15,7 @@ from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, rece
 from memoryhub.forgetting.forms import ForgetForm
 from memoryhub.forgetting.requests import request_forgetting
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.permissions import OPERATOR, by_person, get_workspace, is_hub_operator
 from sessions_app.models import Session, Workspace
 

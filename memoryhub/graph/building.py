@@ -16,7 +16,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
 from memoryhub.graph.keywords import keywords_of
 from memoryhub.graph.nearest import Space, unit_rows
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from sessions_app.models import Run, Workspace
 from sessions_app.services.runs import hold_lease
 

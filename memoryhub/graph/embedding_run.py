@@ -39,7 +39,7 @@ from memoryhub.graph.row_vectors import (
     sweep_vectors,
     waiting_rows,
 )
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.embeddings import EmbeddingBatch, EmbeddingSettings, embed, provider_error
 from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.llm import ModelRefused
@@ -47,9 +47,9 @@ from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.audit import Actor, By, record
-from sessions_app.services.model_choice import cost_of, embedding_settings_for, workspaces_with_embeddings
+from sessions_app.services.compressing.model_choice import cost_of, embedding_settings_for, workspaces_with_embeddings
+from sessions_app.services.compressing.token_budget import budget_left, midnight_after, within_budget
 from sessions_app.services.runs import finish_run, postpone_run, renew_lease, retry_run
-from sessions_app.services.token_budget import budget_left, midnight_after, within_budget
 from sessions_app.services.workspace_runs import latest_run, request_workspace_run
 
 UPKEEP = Actor("run", "automatic embedding")

@@ -19,7 +19,7 @@ from memoryhub.graph.memory_graph import KINDS, MemoryGraph, Node, build_graph, 
 from memoryhub.graph.memory_texts import memory_texts
 from memoryhub.graph.placement import place_nodes
 from memoryhub.graph.similar_owners import similar_owners
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from sessions_app.models import AuditRecord, Session, Workspace
 
 VERSION = 3  # of the code that makes the graph

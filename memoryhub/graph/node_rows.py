@@ -17,9 +17,9 @@ from memoryhub.graph.graph_cache import ShownNode
 from memoryhub.graph.keywords import WORD
 from memoryhub.graph.memory_graph import term_key
 from memoryhub.graph.memory_texts import key_words, project_of, safe_text
-from memoryhub.lib.any_case import any_case, in_json
+from memoryhub.lib.database.any_case import any_case, in_json
+from memoryhub.lib.http.pagination import encode_cursor, parse_int
 from memoryhub.lib.masked_text import masked
-from memoryhub.lib.pagination import encode_cursor, parse_int
 from memoryhub.lib.search.tokenizing import fold
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Workspace

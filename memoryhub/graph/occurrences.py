@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from memoryhub.graph.keywords import has_word
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from sessions_app.models import Workspace
 
 MOST_LOOKED_AT = 200  # rows containing the substring that are checked for the whole word

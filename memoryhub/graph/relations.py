@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Term, TermRelation
 from memoryhub.graph.neighbours import neighbours_of
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, NotFound
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record

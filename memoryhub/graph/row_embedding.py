@@ -14,7 +14,7 @@ from memoryhub.graph.building import Seen
 from memoryhub.graph.row_vectors import rows_to_embed
 from memoryhub.lib.embeddings import EmbeddingSettings
 from sessions_app.models import Session, Summary, Workspace
-from sessions_app.services.model_choice import cost_of, embedding_settings_for
+from sessions_app.services.compressing.model_choice import cost_of, embedding_settings_for
 
 CHARS_PER_TOKEN = 4
 _CHANGES: dict[type[Model], tuple[Any, ...]] = {  # fields that show whether rows were added or removed

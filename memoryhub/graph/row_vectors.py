@@ -28,7 +28,7 @@ from django.db.models.functions import Concat, Length, Substr
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, Observation, RowVector
 from memoryhub.graph.building import CHUNK
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Run, Summary, Workspace
 from sessions_app.querysets import IN_CONVERSATION

@@ -11,7 +11,7 @@ from django.utils import timezone
 from knowledge_app.models import Concern
 from memoryhub.hygiene.findings import BATCH_ROWS, MAX_EACH, Finding, find_in_row, new_concern
 from memoryhub.hygiene.rows import ENTRIES, read_batches
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from sessions_app.models import Entry, Workspace
 
 MARGIN = 100  # further messages, for those that were added to other sessions at the same time

@@ -27,7 +27,7 @@ from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.hygiene.clusters import concerns_of_cluster
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
 from memoryhub.hygiene.seen import check_texts
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, LimitExceeded, NotFound, Refused
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record

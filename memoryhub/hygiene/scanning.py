@@ -22,7 +22,7 @@ from memoryhub.hygiene.findings import (
     store_findings,
 )
 from memoryhub.hygiene.rows import ENTRIES, MEMORY, Row, living_rows, read_batches
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES, UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, By

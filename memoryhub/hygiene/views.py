@@ -24,8 +24,8 @@ from memoryhub.hygiene.scanning import live_scan, request_scan
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.date_ranges import read_day
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.lib.time_charts import LAST, ChartLinks, Series, TimeChart, time_chart
 from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role
 from sessions_app.models import Run, Workspace

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from memoryhub.inbox.scope import RoleScope
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import NotFound
 from memoryhub.models import Job
 from sessions_app.models import ImportReport

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_GET
 from memoryhub.insights.charts import CHARTS, OF_SESSION, Insights
 from memoryhub.lib.charts import Proportion, proportion
 from memoryhub.lib.date_ranges import month_of
-from memoryhub.lib.downloads import download
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.http.downloads import download
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.lib.time_charts import Range, chart_csv
 from memoryhub.lib.time_units import parse_range
 from memoryhub.permissions import get_workspace

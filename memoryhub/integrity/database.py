@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import F, ForeignKey, Model
 
-from memoryhub.lib.append_only import Protect, Protection, installed_triggers, trigger_names
+from memoryhub.lib.database.append_only import Protect, Protection, installed_triggers, trigger_names
 from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
 from sessions_app.models import AuditRecord, IndexGuard, MutationGuard, Workspace

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.db import DatabaseError, connection
 
-from memoryhub.lib.database_faults import DAMAGED, fault_of
+from memoryhub.lib.database.faults import DAMAGED, fault_of
 
 MIN_FREE = 2**20  # bytes of disk, below which changes soon fail
 STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock

@@ -18,7 +18,7 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db.models import Q
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.models import Job
 from memoryhub.processes import this_home
 from sessions_app.models import Workspace

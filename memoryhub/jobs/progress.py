@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import Job
 

@@ -30,7 +30,7 @@ from memoryhub.jobs.progress import (
     held_job,
     separate_connection,
 )
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.models import Job
 from memoryhub.processes import expired, holding, is_held_here, renew_lease, this_home, this_process

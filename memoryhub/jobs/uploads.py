@@ -20,7 +20,7 @@ from django.core.files.storage import default_storage
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from memoryhub.lib.private_files import local_file, local_path
+from memoryhub.lib.files.private_files import local_file, local_path
 from memoryhub.models import Job
 from sessions_app.models import ImportReport, Workspace
 

@@ -19,7 +19,7 @@ from memoryhub.jobs.labels import WorkRow, work_row
 from memoryhub.jobs.listing import WorkItem, job_item, list_work
 from memoryhub.jobs.queue import cancel_job, retry_job
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.layouts.snapshot import LABELS
 from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 
 from memoryhub.lib.errors import Conflict, LimitExceeded
-from memoryhub.lib.pagination import parse_int, parse_ints
+from memoryhub.lib.http.pagination import parse_int, parse_ints
 from memoryhub.lib.validation import clean_text
 
 Words = str | Promise

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from memoryhub.lib.errors import Busy, Invalid, LimitExceeded, MemoryHubError, Refused
-from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
+from memoryhub.lib.http.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
 from memoryhub.lib.secrets import is_real_key
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.layouts.codex_items import reasoning_texts
+from memoryhub.lib.layouts.codex.items import reasoning_texts
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.jsonl import placeholder, without_binary
 from memoryhub.lib.layouts.message_parts import TEXT_TYPES, parts_text, tool_call

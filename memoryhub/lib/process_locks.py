@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from filelock import FileLock, Timeout
 
-from memoryhub.lib.direct_connection import new_direct_connection
+from memoryhub.lib.database.direct_connection import new_direct_connection
 
 APPLICATION = "memoryhub lock"  # application_name of connections that hold locks, which a restore ignores
 RETRY_SECONDS = 0.05

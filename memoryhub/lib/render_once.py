@@ -9,7 +9,7 @@ from django.db.migrations.operations import CreateModel
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
-from memoryhub.lib.add_column import AddColumn
+from memoryhub.lib.database.add_column import AddColumn
 
 
 class InApp(Operation):

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.http.cookie import parse_cookie
 
 from memoryhub.accounts.second_factor import lacks_required_factor
-from memoryhub.lib.proxy_header import PERSON
+from memoryhub.lib.http.proxy_header import PERSON
 from memoryhub.live.reading import read_news
 from memoryhub.live.streams import News, TooManyStreams, open_streams
 from memoryhub.mcp.calls import in_thread

@@ -9,10 +9,10 @@ from django.core.management import call_command
 from django.db import DatabaseError, DataError, IntegrityError, ProgrammingError, connection
 
 from memoryhub.backups.in_use_lock import migration_lock, using_database
-from memoryhub.lib.database_faults import UNAVAILABLE, fault_of
-from memoryhub.lib.direct_connection import default_is_direct
+from memoryhub.lib.database.direct_connection import default_is_direct
+from memoryhub.lib.database.faults import UNAVAILABLE, fault_of
+from memoryhub.lib.database.migrations import applied_migrations, is_too_old, pending_migrations
 from memoryhub.lib.errors import Busy, Refused
-from memoryhub.lib.migrations import applied_migrations, is_too_old, pending_migrations
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
 from sessions_app.services.secret_key import require_known_key
 

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from memoryhub.lib.proxy_header import PEER
+from memoryhub.lib.http.proxy_header import PEER
 from memoryhub.live.streams import PATH
 from memoryhub.management.web_processes import WebProcesses
 

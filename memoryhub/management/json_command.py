@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memoryhub.lib.database_faults import fault_of
+from memoryhub.lib.database.faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.management.arguments import explain_errors
 from memoryhub.management.database_ready import run_on_ready_database

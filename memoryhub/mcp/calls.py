@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from memoryhub.agents.api_tokens import Caller
-from memoryhub.lib.database_faults import fault_of
+from memoryhub.lib.database.faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.mcp.results import Compact
 

@@ -44,8 +44,8 @@ from memoryhub.agents.oauth.connections import (
     redeem,
     refresh,
 )
-from memoryhub.lib.database_faults import fault_of
-from memoryhub.lib.networks import network_of
+from memoryhub.lib.database.faults import fault_of
+from memoryhub.lib.http.networks import network_of
 from memoryhub.mcp.calls import in_thread
 from memoryhub.mcp.transport import RESOURCE_METADATA, Refused, check_origin, read_headers, refuse, uncached
 from memoryhub.models import OAuthConnection

@@ -19,7 +19,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate, bearer_token
 from memoryhub.agents.call_limits import TooManyCalls, spend_call
 from memoryhub.agents.hub_url import MCP_PATH, address_at
-from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
+from memoryhub.lib.http.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.mcp.calls import in_thread
 from memoryhub.mcp.server import build_server
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Fact, FactSource
 from knowledge_app.services.rows.importing import REASON as IMPORT_REASON
-from memoryhub.lib.pagination import INVALID_VALUE, decode_cursor, encode_cursor, page_url
+from memoryhub.lib.http.pagination import INVALID_VALUE, decode_cursor, encode_cursor, page_url
 from memoryhub.memory.filters import KINDS, MODELS, Matches
 from memoryhub.origins.certainty import best_sources
 from memoryhub.origins.explanation import CERTAINTY, kind_of

@@ -3,7 +3,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import memoryhub.lib.fields
+import memoryhub.lib.database.fields
 from memoryhub.lib.render_once import RenderOnce
 
 
@@ -168,9 +168,9 @@ TABLES = [
             ),
             ("name", models.CharField(max_length=100)),
             ("query", models.CharField(blank=True, max_length=512)),
-            ("params", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("params", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("is_shared", models.BooleanField(default=False)),
-            ("seen", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("seen", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("seen_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
@@ -199,7 +199,7 @@ TABLES = [
             ("name", models.CharField(help_text="The agent's name, as records show it.", max_length=100)),
             ("prefix", models.CharField(max_length=16, unique=True)),
             ("token_hash", models.CharField(max_length=64)),
-            ("scopes", memoryhub.lib.fields.JSONTextField(default=list)),
+            ("scopes", memoryhub.lib.database.fields.JSONTextField(default=list)),
             ("per_minute", models.PositiveIntegerField(default=600)),
             ("created_by", models.CharField(max_length=200)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
@@ -289,7 +289,7 @@ TABLES = [
             ("idempotency_key", models.CharField(max_length=200)),
             ("request_hash", models.CharField(max_length=64)),
             ("status", models.PositiveSmallIntegerField()),
-            ("answer", memoryhub.lib.fields.JSONTextField(null=True)),
+            ("answer", memoryhub.lib.database.fields.JSONTextField(null=True)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -333,11 +333,11 @@ TABLES = [
                 ),
             ),
             ("requested_by", models.CharField(max_length=200)),
-            ("options", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("options", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("stage", models.CharField(blank=True, max_length=200)),
             ("steps_done", models.PositiveIntegerField(default=0)),
             ("steps_total", models.PositiveIntegerField(default=0)),
-            ("result", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("result", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("file_name", models.CharField(blank=True, max_length=200)),
             ("error_code", models.CharField(blank=True, max_length=64)),
             ("error", models.TextField(blank=True)),

@@ -1,6 +1,6 @@
 import django.db.models.deletion
 import django.utils.timezone
-import memoryhub.lib.fields
+import memoryhub.lib.database.fields
 from django.conf import settings
 from django.db import migrations, models
 
@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('client_id', models.CharField(max_length=64, unique=True)),
                 ('name', models.CharField(max_length=80)),
-                ('redirect_uris', memoryhub.lib.fields.JSONTextField(default=list)),
+                ('redirect_uris', memoryhub.lib.database.fields.JSONTextField(default=list)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={

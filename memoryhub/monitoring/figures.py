@@ -17,7 +17,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from memoryhub.inbox.failures import unfixed_deliveries
 from memoryhub.inbox.sources import held_changes, held_rows, stopped_runs
-from memoryhub.lib.database_size import database_bytes
+from memoryhub.lib.database.size import database_bytes
 from memoryhub.models import Job, Process
 from memoryhub.processes import live_processes
 from sessions_app.models import DailyTotal, Run, Workspace

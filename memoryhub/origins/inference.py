@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
 from knowledge_app.models import Fact, FactSource, HistoryEntry
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.origins.explanation import correction_of, steps_of
 from memoryhub.origins.written_calls import facts_written, texts_written

@@ -10,17 +10,26 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.find_by_name import session_of
-from memoryhub.lib import db_retry
 from memoryhub.lib.content_check.check import check_text
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, Reply, ask
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.compression import Plan, apply_summary, is_due, plan_compression
+from sessions_app.services.compressing.compression import Plan, apply_summary, is_due, plan_compression
+from sessions_app.services.compressing.model_choice import model_for
+from sessions_app.services.compressing.summarising import (
+    MIN_PART_TOKENS,
+    PART_TOKENS,
+    Request,
+    by_model,
+    by_rule,
+    requests_for,
+)
+from sessions_app.services.compressing.token_budget import record_cost, within_budget
 from sessions_app.services.entries import lock_session
 from sessions_app.services.lifecycle import restart_session
-from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
     RunNotFitting,
     claim_held_run,
@@ -29,15 +38,6 @@ from sessions_app.services.runs import (
     renew_lease,
     request_run,
 )
-from sessions_app.services.summarising import (
-    MIN_PART_TOKENS,
-    PART_TOKENS,
-    Request,
-    by_model,
-    by_rule,
-    requests_for,
-)
-from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic compression")
 REJECTION_REST = 2  # after a rejected run, the next waits for max_entries / REJECTION_REST new entries

@@ -18,9 +18,9 @@ from memoryhub.lib.llm import ModelSettings
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.model_choice import cost_of
+from sessions_app.services.compressing.model_choice import cost_of
+from sessions_app.services.compressing.summarising import PART_TOKENS
 from sessions_app.services.runs import RunNotFitting, cancel_run, request_run
-from sessions_app.services.summarising import PART_TOKENS
 
 POLL_SECONDS = 0.2
 RULES_TOKENS = 300  # of each request, besides the quoted conversation

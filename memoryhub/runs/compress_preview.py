@@ -12,8 +12,8 @@ from django.core.cache import cache
 from memoryhub.lib.layouts.records import ToolCall
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import AuditRecord, Session
-from sessions_app.services.compression import active_entries, plan_compression
-from sessions_app.services.summarising import PART_TOKENS, by_rule
+from sessions_app.services.compressing.compression import active_entries, plan_compression
+from sessions_app.services.compressing.summarising import PART_TOKENS, by_rule
 
 KEPT_SECONDS = 300
 _FIGURE = re.compile(r"\d+(?:[.,:/-]\d+)*")

@@ -34,9 +34,11 @@ from memoryhub.lib.text.reply_faults import check_reply, keep_reply
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
+from sessions_app.services.compressing.model_choice import model_for
+from sessions_app.services.compressing.summarising import quoted
+from sessions_app.services.compressing.token_budget import record_cost, within_budget
 from sessions_app.services.entries import lock_session
 from sessions_app.services.lifecycle import restart_session
-from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
     RunNotFitting,
     claim_held_run,
@@ -45,8 +47,6 @@ from sessions_app.services.runs import (
     renew_lease,
     request_run,
 )
-from sessions_app.services.summarising import quoted
-from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic consolidation")
 EXTRA_TOKENS = 4_096  # for the history entry and the model's reasoning, besides the memory itself

@@ -20,7 +20,7 @@ from memoryhub.processes import holding, this_process
 from memoryhub.runs import compress, consolidate, extract
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
-from sessions_app.services.compression import undo_compression
+from sessions_app.services.compressing.compression import undo_compression
 from sessions_app.services.runs import LeaseLost, RunNotFitting, claim_run, fail_run
 
 logger = logging.getLogger(__name__)

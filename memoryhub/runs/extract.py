@@ -15,16 +15,16 @@ from knowledge_app.services.documents.model_replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, NewObservation, store
 from memoryhub.find_by_name import session_of
-from memoryhub.lib import db_retry
 from memoryhub.lib.content_check.ahead import findings_in
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
 from memoryhub.lib.text.reply_faults import check_reply, keep_reply
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.model_choice import model_for
+from sessions_app.services.compressing.model_choice import model_for
+from sessions_app.services.compressing.token_budget import record_cost, within_budget
 from sessions_app.services.runs import finish_run, is_resting, renew_lease, request_run
-from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic extraction")
 MIN_CHARS = 50  # shorter outputs are skipped, as grid does

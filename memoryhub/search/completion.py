@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query_tokens import clean_query, quote_value

@@ -11,7 +11,7 @@ from dataclasses import replace
 from django.db import connection
 from django.db.models import Q
 
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.search.hits import WeightedTerm, find_hits
 from memoryhub.lib.search.matching import best_matches
 from memoryhub.lib.search.query import Term

@@ -20,7 +20,7 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
-from memoryhub.lib.any_case import any_case, in_json
+from memoryhub.lib.database.any_case import any_case, in_json
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION
 

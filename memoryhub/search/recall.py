@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.row_changes import MAX_COUNT
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.search import Scope, find
 from memoryhub.search.correcting import Corrections, correction_notes

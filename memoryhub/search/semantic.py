@@ -31,8 +31,8 @@ from memoryhub.search.embedding_check import known_weight, semantic_weight
 from memoryhub.search.filters import FilteredKind, Scope
 from memoryhub.search.vector_cache import Matrix, Version, matrices_of, versions_of
 from sessions_app.models import Workspace
-from sessions_app.services.model_choice import embedding_settings_for
-from sessions_app.services.token_budget import budget_left
+from sessions_app.services.compressing.model_choice import embedding_settings_for
+from sessions_app.services.compressing.token_budget import budget_left
 
 if TYPE_CHECKING:
     from memoryhub.lib.embeddings import Rows

@@ -18,7 +18,7 @@ from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.edit_tables import TABLES
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.tables import Table, check_rows
 from memoryhub.lib.validation import brief

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.limited_tar import LimitedTar
+from memoryhub.lib.files.limited_tar import LimitedTar
 
 MAX_ENTRIES = 20_000
 MAX_ENTRY_BYTES = 64 * 2**20

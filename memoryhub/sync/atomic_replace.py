@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile, stamp_of
+from memoryhub.lib.files.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile, stamp_of
 
 NEW, OLD = "new", "old"  # a text to be written, with nothing of the agent's; the file that it replaced
 EXCHANGE, NO_REPLACE = 2, 1  # flags of renameat2, see its manual page

@@ -11,10 +11,10 @@ from pathlib import Path
 from django.conf import settings
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.projects import projects_of
 from memoryhub.lib.layouts.records import DetectedLayout, Project
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import is_below_roots
 from memoryhub.sync.overlaps import overlapping
 from sessions_app.models import Workspace

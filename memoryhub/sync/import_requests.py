@@ -20,7 +20,7 @@ from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import JobCancelled, Progress
 from memoryhub.jobs.queue import cancel_job, local_job, request_job
 from memoryhub.jobs.uploads import discard_upload, is_upload, waiting_imports
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.models import Job

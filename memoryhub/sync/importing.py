@@ -32,6 +32,7 @@ from memoryhub.hygiene.imported import find_secrets
 from memoryhub.jobs.uploads import is_upload, readable_path
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import MemoryHubError, Refused
+from memoryhub.lib.files.safe_folder import Folder, FolderMissing
 from memoryhub.lib.import_counts import ImportCounts, import_sentence
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.documents import EMPTY
@@ -50,7 +51,6 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
 )
 from memoryhub.lib.process_locks import process_lock
-from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.archives import extract_archive
 from memoryhub.sync.check_ahead import new_texts
@@ -60,8 +60,8 @@ from memoryhub.sync.projects import choose_project
 from memoryhub.sync.source_workspace import workspace_for
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.compressing.model_choice import embedding_settings_for
 from sessions_app.services.importing import import_conversation
-from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import find_source, folder_hash, mark_missing, record_sessions, record_source
 from sessions_app.services.workspaces import lock_workspace

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from django.conf import settings
 
+from memoryhub.lib.files.safe_folder import Folder, FolderMissing, display_path
 from memoryhub.lib.layouts.documents import read_document
 from memoryhub.lib.layouts.records import FileRead
-from memoryhub.lib.safe_folder import Folder, FolderMissing, display_path
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.sources import is_recorded
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from django.db.models import Q
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.projects import in_project
 from memoryhub.lib.layouts.records import DetectedLayout
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.projects import Home, choose_project
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from memoryhub.lib.layouts.nanobot import decoded_key
+from memoryhub.lib.layouts.nanobot.layout import decoded_key
 from sessions_app.models import ImportProblem, ImportReport, SourceFile
 from sessions_app.services.sources import path_hash
 

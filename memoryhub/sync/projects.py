@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryhub.lib.errors import Invalid, NotFound
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.projects import in_project, projects_of
 from memoryhub.lib.layouts.records import DetectedLayout, Project
-from memoryhub.lib.safe_folder import Folder
 from sessions_app.models import Workspace
 
 

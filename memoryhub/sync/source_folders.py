@@ -23,6 +23,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import MemoryDocument
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.projects import in_project
@@ -40,7 +41,6 @@ from memoryhub.lib.layouts.records import (
     Project,
     SessionRecord,
 )
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.importing import (
     MAX_EXPLAINED,

@@ -25,13 +25,13 @@ from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.errors import MemoryHubError, Refused
+from memoryhub.lib.files.safe_folder import Folder, FolderMissing, display_path
 from memoryhub.lib.import_counts import ImportCounts, import_sentence
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.projects import in_project
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
-from memoryhub.lib.safe_folder import Folder, FolderMissing, display_path
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.fork_order import originals_first
 from memoryhub.sync.importing import import_lock, import_source_file, own_path

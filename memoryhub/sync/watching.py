@@ -24,9 +24,9 @@ from watchfiles import watch
 from knowledge_app.services.documents.pending_writes import unwritten_documents
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.projects import project_of_file
 from memoryhub.lib.process_locks import ProcessLock, acquire_lock
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import ImportRefused
 from memoryhub.sync.instructions import has_changed_instructions
 from memoryhub.sync.other_machines import is_left_to_others

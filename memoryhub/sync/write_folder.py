@@ -15,7 +15,7 @@ from typing import TypeVar
 from memoryhub.lib.json_numbers import dump_json, respelled
 from memoryhub.lib.layouts import hub
 from memoryhub.lib.layouts.file_names import distinct_name, session_names
-from memoryhub.lib.layouts.nanobot import CHECKPOINT
+from memoryhub.lib.layouts.nanobot.layout import CHECKPOINT
 from memoryhub.lib.layouts.records import DocumentRecord, KnowledgeRecord, ObservationRecord, SessionRecord
 from memoryhub.lib.layouts.snapshot import Snapshot, program_of
 from memoryhub.lib.layouts.write import session_parts

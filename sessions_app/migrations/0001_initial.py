@@ -3,8 +3,8 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import memoryhub.lib.fields
-from memoryhub.lib.append_only import Protect
+import memoryhub.lib.database.fields
+from memoryhub.lib.database.append_only import Protect
 from memoryhub.lib.render_once import RenderOnce
 
 
@@ -157,7 +157,7 @@ TABLES = [
             ("summary_tokens", models.PositiveBigIntegerField(default=0)),
             ("is_visible_to_agent", models.BooleanField(default=True)),
             ("note", models.TextField(blank=True)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("archived_at", models.DateTimeField(blank=True, null=True)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
@@ -245,7 +245,7 @@ TABLES = [
             ("to_position", models.PositiveIntegerField(default=0)),
             ("base_revision_number", models.PositiveIntegerField(blank=True, null=True)),
             ("base_hash", models.CharField(blank=True, max_length=64)),
-            ("options", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("options", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("not_before", models.DateTimeField(default=django.utils.timezone.now)),
             ("stage", models.CharField(blank=True, max_length=200)),
             ("steps_done", models.PositiveIntegerField(default=0)),
@@ -261,7 +261,7 @@ TABLES = [
             ("requested_by", models.CharField(blank=True, max_length=200)),
             ("error_code", models.CharField(blank=True, max_length=64)),
             ("error", models.TextField(blank=True)),
-            ("proposal", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("proposal", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("started_at", models.DateTimeField(blank=True, null=True)),
             ("finished_at", models.DateTimeField(blank=True, null=True)),
@@ -352,7 +352,7 @@ TABLES = [
                     to="sessions_app.run",
                 ),
             ),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -401,15 +401,15 @@ TABLES = [
             ("content", models.TextField(blank=True)),
             ("name", models.TextField(blank=True)),
             ("tool_call_id", models.CharField(blank=True, max_length=512)),
-            ("tool_calls", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("tool_calls", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
             ("token_count", models.PositiveIntegerField()),
             ("token_method", models.CharField(default="estimate", max_length=24)),
             ("occurred_at", models.DateTimeField(blank=True, null=True)),
             ("occurred_at_text", models.TextField(blank=True)),
             ("source_id", models.CharField(blank=True, max_length=512)),
             ("source_hash", models.CharField(max_length=64)),
-            ("source_fields", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("source_fields", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             (
                 "summary",
                 models.ForeignKey(
@@ -596,7 +596,7 @@ TABLES = [
             ("text", models.TextField()),
             ("before_hash", models.CharField(blank=True, max_length=64)),
             ("after_hash", models.CharField(blank=True, max_length=64)),
-            ("detail", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("detail", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
@@ -669,7 +669,7 @@ TABLES = [
             ("content_hash", models.CharField(blank=True, max_length=64)),
             ("stamp", models.CharField(blank=True, max_length=100)),
             ("note", models.TextField(blank=True)),
-            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("first_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("last_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
@@ -722,9 +722,9 @@ TABLES = [
             ),
             ("file_count", models.PositiveIntegerField(default=0)),
             ("files_done", models.PositiveIntegerField(default=0)),
-            ("added", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("updated", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("unchanged", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("added", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("updated", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("unchanged", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("problem_count", models.PositiveIntegerField(default=0)),
             ("error_code", models.CharField(blank=True, max_length=64)),
             ("error", models.TextField(blank=True)),
@@ -775,8 +775,8 @@ TABLES = [
             ("error_code", models.CharField(blank=True, max_length=64)),
             ("error", models.TextField(blank=True)),
             ("lag_seconds", models.FloatField(blank=True, null=True)),
-            ("counts", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-            ("unwritten", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("counts", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
+            ("unwritten", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("knowledge_mark", models.CharField(blank=True, max_length=100)),
         ],
         options={
@@ -805,7 +805,7 @@ TABLES = [
                 ),
             ),
             ("url", models.CharField(max_length=500)),
-            ("actions", memoryhub.lib.fields.JSONTextField(default=list)),
+            ("actions", memoryhub.lib.database.fields.JSONTextField(default=list)),
             ("salt", models.CharField(max_length=64)),
             ("is_enabled", models.BooleanField(default=True)),
             ("created_by", models.CharField(max_length=200)),

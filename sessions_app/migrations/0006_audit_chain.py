@@ -4,7 +4,7 @@ from django.apps.registry import Apps
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from memoryhub.lib.append_only import Protect
+from memoryhub.lib.database.append_only import Protect
 from sessions_app.services.audit_chain import audit_mac
 
 BATCH_ROWS = 1_000

@@ -1,8 +1,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memoryhub.lib.add_column import AddColumn
-from memoryhub.lib.append_only import Protect
+from memoryhub.lib.database.add_column import AddColumn
+from memoryhub.lib.database.append_only import Protect
 from memoryhub.lib.render_once import RenderOnce
 from memoryhub.lib.search.operations import HideFromSearchIndex
 

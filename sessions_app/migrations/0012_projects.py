@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from memoryhub.lib.add_column import AddColumn
+from memoryhub.lib.database.add_column import AddColumn
 from memoryhub.lib.render_once import RenderOnce
 
 

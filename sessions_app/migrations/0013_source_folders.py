@@ -2,7 +2,7 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
-from memoryhub.lib.add_column import AddColumn
+from memoryhub.lib.database.add_column import AddColumn
 
 
 class Migration(migrations.Migration):

@@ -2,7 +2,7 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from memoryhub.lib.add_column import AddColumn
+from memoryhub.lib.database.add_column import AddColumn
 
 PARTS = 16
 

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 from memoryhub.lib.masked_text import masked
 from sessions_app.models.workspaces import Workspace
 from sessions_app.querysets import OWN_CHANNELS, EntryQuerySet, SessionQuerySet

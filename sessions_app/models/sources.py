@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.fields import JSONTextField
+from memoryhub.lib.database.fields import JSONTextField
 from sessions_app.models.conversations import Session
 from sessions_app.models.workspaces import Workspace, program_label
 
@@ -64,7 +64,7 @@ class SourceFile(models.Model):
     """A file in an agent's folder as last read. A session's file belongs to one epoch.
 
     ``folder``: null for the workspace's own; the paths of other folders' files are absolute. ``stamp``: the file's
-    state when it was read (``memoryhub.lib.safe_folder``); "" forces another read.
+    state when it was read (``memoryhub.lib.files.safe_folder``); "" forces another read.
     """
 
     class Status(models.TextChoices):

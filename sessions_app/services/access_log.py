@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.core.cache import cache
 from django.db.models import F, Max, Q, QuerySet
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.models import AccessedRow, AccessRecord, ApiToken
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import By

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.prepared import PreparedRows, insert_row
+from memoryhub.lib.database.prepared import PreparedRows, insert_row
 from memoryhub.models import Job
 from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit_chain import audit_mac

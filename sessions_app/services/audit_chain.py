@@ -19,7 +19,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from sessions_app.models import AuditRecord, AuditSeal
 
 SEAL_AFTER = timedelta(minutes=10)  # longer than a transaction may take

@@ -11,11 +11,11 @@ from functools import partial
 from django.db import connection, transaction
 from django.utils.translation import gettext
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.prepared import PreparedRows, insert_row
 from memoryhub.lib.errors import Conflict, NotFound
 from memoryhub.lib.layouts.records import EntryRecord
 from memoryhub.lib.metrics import count_appended
-from memoryhub.lib.prepared import PreparedRows, insert_row
 from memoryhub.lib.search.index_maintenance import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
 from memoryhub.lib.validation import json_text

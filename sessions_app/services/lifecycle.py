@@ -11,7 +11,7 @@ from django.db.models import Max
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Busy, Invalid
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lib.validation import clean_text, is_visible_line

@@ -19,7 +19,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.models import Process
 from memoryhub.processes import expired, is_alive_here, renew_known_lease

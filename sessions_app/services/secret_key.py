@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Refused
 from memoryhub.models import StoredSetting
 from sessions_app.services.audit import By, record

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.layouts.records import FileRead, HistoryLog, Problem
-from memoryhub.lib.prepared import PreparedRows
 from sessions_app.models import ImportProblem, ImportReport, Session, SourceFile, SourceFolder, Workspace
 
 SESSIONS = "sessions"  # in SourceFile.extra: the keys of the sessions of a file whose records have ids

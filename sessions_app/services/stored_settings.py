@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.encrypted_text import decrypt_text, encrypt_text
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.embeddings import PROVIDERS
-from memoryhub.lib.encrypted_text import decrypt_text, encrypt_text
+from memoryhub.lib.http.safe_http import AddressRefused, split_url
 from memoryhub.lib.llm import PRESETS
-from memoryhub.lib.prepared import PreparedRows
-from memoryhub.lib.safe_http import AddressRefused, split_url
 from memoryhub.models import StoredSetting
 from sessions_app.services.audit import By, record
 

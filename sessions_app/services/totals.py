@@ -11,8 +11,8 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, TruncDate
 
-from memoryhub.lib.add_to_rows import add_to_rows
-from memoryhub.lib.prepared import update_row
+from memoryhub.lib.database.add_to_rows import add_to_rows
+from memoryhub.lib.database.prepared import update_row
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DailyTotal, Entry, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION

@@ -18,7 +18,7 @@ from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lib.validation import parse_stored
 from sessions_app.models import Entry, Session, Summary
-from sessions_app.services.summary_without_model import looks_like_error
+from sessions_app.services.compressing.summary_without_model import looks_like_error
 
 PAGE_ENTRIES = 100
 OPEN_RESULT_CHARS = 1_500  # a longer call and result starts collapsed

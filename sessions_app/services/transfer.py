@@ -12,12 +12,13 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.files.safe_folder import Folder, FolderMissing
 from memoryhub.lib.import_counts import ImportCounts
-from memoryhub.lib.layouts import agterm, grip, nanobot
+from memoryhub.lib.layouts import agterm, grip
+from memoryhub.lib.layouts.nanobot import layout as nanobot
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
 from memoryhub.lib.layouts.write import LAYOUTS
 from memoryhub.lib.layouts.write import session_parts as layout_parts
-from memoryhub.lib.safe_folder import Folder, FolderMissing
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.export import session_record

@@ -16,7 +16,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import Invalid, MemoryHubError
-from memoryhub.lib.safe_http import check_url, open_client
+from memoryhub.lib.http.safe_http import check_url, open_client
 from memoryhub.models import Job
 from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import EVENTS, By, record

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.workspaces import lock_workspace

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from memoryhub import asgi
 from memoryhub.accounts.invitations import invite
-from memoryhub.lib.proxy_header import PEER, PERSON, take_person
+from memoryhub.lib.http.proxy_header import PEER, PERSON, take_person
 from memoryhub.management import http_server
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import Actor, By

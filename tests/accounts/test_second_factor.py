@@ -18,7 +18,7 @@ from django.utils import timezone
 from memoryhub.account_models import RecoveryCode, SecondFactor
 from memoryhub.accounts.invitations import make_reset_link
 from memoryhub.accounts.second_factor import has_second_factor, matching_step, new_secret, reset, turn_on, use_code
-from memoryhub.lib.encrypted_text import decrypt_text
+from memoryhub.lib.database.encrypted_text import decrypt_text
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import Actor, By
 from tests.accounts.test_people_pages import PASSWORD

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from memoryhub.integrity.database import protections
-from memoryhub.lib.append_only import remove_sql
+from memoryhub.lib.database.append_only import remove_sql
 from memoryhub.sweeps import prune
 from sessions_app.models import AuditRecord, AuditSeal, Workspace
 from sessions_app.services import audit_chain

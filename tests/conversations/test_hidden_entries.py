@@ -24,7 +24,7 @@ from memoryhub.search.completion import offers
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session
 from sessions_app.services.audit import By
-from sessions_app.services.compression import plan_compression
+from sessions_app.services.compressing.compression import plan_compression
 from sessions_app.services.export import session_as_markdown, session_record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.session_links import link_sessions

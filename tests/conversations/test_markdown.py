@@ -13,7 +13,7 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.knowledge.views import knowledge
-from memoryhub.lib import downloads
+from memoryhub.lib.http import downloads
 from memoryhub.lib.text import as_markdown
 from memoryhub.models import AccessRecord
 from sessions_app.models import AuditRecord, Entry, Membership, Session, Summary

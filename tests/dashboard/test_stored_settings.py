@@ -11,12 +11,12 @@ from django.test import Client
 from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
-from memoryhub.lib.encrypted_text import decrypt_text, encrypt_text
+from memoryhub.lib.database.encrypted_text import decrypt_text, encrypt_text
 from memoryhub.models import AccessRecord, StoredSetting
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.access_log import forget_old_accesses
 from sessions_app.services.audit import By
-from sessions_app.services.model_choice import embedding_settings_for, model_for
+from sessions_app.services.compressing.model_choice import embedding_settings_for, model_for
 from sessions_app.services.stored_settings import host_and_port, hub_settings, save_hub_settings
 from tests.backups.databases import ON_POSTGRES, back_up
 from tests.hub import NOW, PERSON

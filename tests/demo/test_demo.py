@@ -21,10 +21,10 @@ from knowledge_app.services.documents.origins import line_origins
 from memoryhub.demo import write_agent, write_demo
 from memoryhub.demo.script import edited
 from memoryhub.integrity import check_memory
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import SessionRecord
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.models import AccessRecord, Job
 from sessions_app.models import AuditRecord, Entry, Run, Workspace
 from tests.hub import run_jobs

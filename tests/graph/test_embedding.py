@@ -16,7 +16,7 @@ from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.model_choice import embedding_settings_for
+from sessions_app.services.compressing.model_choice import embedding_settings_for
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from memoryhub.lib.llm import ModelRefused
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.model_choice import embedding_settings_for
+from sessions_app.services.compressing.model_choice import embedding_settings_for
 from sessions_app.services.runs import cancel_run
 from tests.graph.test_embedding import TEXTS, observe, run_embedding
 from tests.hub import NOW, PERSON, raises_code

@@ -14,7 +14,7 @@ from memoryhub.hygiene import findings, imported, scanning
 from memoryhub.hygiene.findings import WEIGHTS, score_of
 from memoryhub.hygiene.resolution import dismiss
 from memoryhub.hygiene.scanning import request_due, request_scan
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By

@@ -22,7 +22,7 @@ from memoryhub.hygiene import resolution
 from memoryhub.hygiene.resolution import keep, keep_one
 from memoryhub.inbox import decisions
 from memoryhub.inbox.seen import seen_hash
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs import review
 from memoryhub.runs.executing import execute

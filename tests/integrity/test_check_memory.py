@@ -36,7 +36,7 @@ from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forg
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.integrity import CHECKS, check_memory, database
 from memoryhub.integrity.database import protections
-from memoryhub.lib.append_only import remove_sql
+from memoryhub.lib.database.append_only import remove_sql
 from memoryhub.lib.layouts.records import (
     DocumentRecord,
     GraphRecord,

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.lib.validation import canonical_json
 from tests.lib.test_layouts import DIRECT, SAMPLES, read, source_record
 

@@ -9,8 +9,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memoryhub.lib.embeddings import PROVIDERS, EmbeddingSettings, dimensions_of, embed, provider_error
+from memoryhub.lib.http.safe_http import AddressRefused
 from memoryhub.lib.llm import ModelRefused
-from memoryhub.lib.safe_http import AddressRefused
 from tests.hub import raises_code
 
 PATH = "/v1/embeddings"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.documents import document_bytes, parse_document, split_history
 from memoryhub.lib.layouts.records import DetectedLayout
-from memoryhub.lib.safe_folder import Folder
 from tests.hub import raises_code
 
 

@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.grip import content_id
-from memoryhub.lib.layouts.nanobot import decoded_key
+from memoryhub.lib.layouts.nanobot.layout import decoded_key
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import (
     EntryRecord,
@@ -23,7 +24,6 @@ from memoryhub.lib.layouts.records import (
     ObservationRecord,
     SessionRecord,
 )
-from memoryhub.lib.safe_folder import Folder
 from tests.hub import raises_code
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"

@@ -9,8 +9,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from memoryhub.lib.http.safe_http import AddressRefused, check_url
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, ask
-from memoryhub.lib.safe_http import AddressRefused, check_url
 from tests.hub import raises_code
 
 PATH = "/v1/chat/completions"

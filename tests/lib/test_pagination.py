@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from django.http import QueryDict
 
-from memoryhub.lib.pagination import Page, keyset_page, parse_int, parse_ints, rows_after
+from memoryhub.lib.http.pagination import Page, keyset_page, parse_int, parse_ints, rows_after
 from sessions_app.models import Session, Workspace
 from tests.hub import raises_code
 

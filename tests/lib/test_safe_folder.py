@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from memoryhub.lib.safe_folder import Folder, FolderMissing, SkippedPath, UnreadableFile, display_path
+from memoryhub.lib.files.safe_folder import Folder, FolderMissing, SkippedPath, UnreadableFile, display_path
 from tests.hub import raises_code
 
 
@@ -27,7 +27,7 @@ def test_a_giant_line_is_skipped(tmp_path):
 
 @pytest.mark.parametrize("chunk", [1, 3, 4, 100])
 def test_a_line_of_exactly_the_limit_is_read(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr("memoryhub.lib.safe_folder.CHUNK_BYTES", chunk)
+    monkeypatch.setattr("memoryhub.lib.files.safe_folder.CHUNK_BYTES", chunk)
     (tmp_path / "a").write_bytes(b"abcd\nabcde\n\nabcd\nabcdef")
 
     with Folder(tmp_path) as folder:
@@ -148,7 +148,7 @@ def test_folders_are_read_up_to_six_levels_deep(tmp_path):
 
 
 def test_too_many_files_in_a_folder_are_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("memoryhub.lib.safe_folder.MAX_FILES", 2)
+    monkeypatch.setattr("memoryhub.lib.files.safe_folder.MAX_FILES", 2)
     for name in "abc":
         (tmp_path / name).write_text("x")
 

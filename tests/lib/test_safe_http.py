@@ -12,8 +12,8 @@ import httpx2
 import pytest
 from pytest_httpserver import HTTPServer
 
-from memoryhub.lib import safe_http
-from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, check_url, open_client
+from memoryhub.lib.http import safe_http
+from memoryhub.lib.http.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, check_url, open_client
 
 PUBLIC = "93.184.215.14"
 

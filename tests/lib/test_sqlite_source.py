@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryhub.lib import sqlite_source
-from memoryhub.lib.safe_folder import Folder, UnreadableFile
-from memoryhub.lib.sqlite_schema import without_expressions
-from memoryhub.lib.sqlite_source import is_store, open_store, store_stamp
+from memoryhub.lib.database.sqlite_schema import without_expressions
+from memoryhub.lib.files import sqlite_source
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.files.sqlite_source import is_store, open_store, store_stamp
 
 
 def make_store(path: Path, *statements: str) -> None:

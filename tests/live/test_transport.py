@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memoryhub import asgi
-from memoryhub.lib.proxy_header import PEER
+from memoryhub.lib.http.proxy_header import PEER
 from memoryhub.live import streams, transport
 from sessions_app.models import Workspace
 from tests.hub import open_at

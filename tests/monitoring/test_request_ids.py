@@ -14,7 +14,7 @@ import pytest
 from django.test import Client
 
 from memoryhub import asgi
-from memoryhub.lib.request_ids import current_request_id, identified
+from memoryhub.lib.http.request_ids import current_request_id, identified
 from memoryhub.log_redaction import JsonLines, add_request_id
 from memoryhub.mcp.server import build_server
 

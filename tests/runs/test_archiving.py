@@ -11,7 +11,7 @@ from memoryhub.runs.executing import execute
 from memoryhub.runs.review import approve
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
-from sessions_app.services.folding import archive_and_clear
+from sessions_app.services.compressing.folding import archive_and_clear
 from tests.hub import NOW, PERSON, add, turn
 from tests.runs.consolidations import BASE, FACTS, answer, consolidate, during_the_call, head, memory, saved
 

@@ -23,7 +23,7 @@ from memoryhub.runs import compress
 from memoryhub.runs.executing import execute
 from sessions_app.models import Entry, Run, Session, Summary, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.compression import undo_compression
+from sessions_app.services.compressing.compression import undo_compression
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.lifecycle import SessionBusy, clear_session, delete_session, open_session
 from sessions_app.services.runs import (

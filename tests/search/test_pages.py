@@ -8,6 +8,7 @@ from knowledge_app.models import KeyValue, Term
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.rows.importing import import_cached_responses, import_key_values
 from memoryhub.graph.neighbours import import_graph
+from memoryhub.lib.http.pagination import encode_cursor
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -15,7 +16,6 @@ from memoryhub.lib.layouts.records import (
     KeyValueRecord,
     TermRecord,
 )
-from memoryhub.lib.pagination import encode_cursor
 from memoryhub.search import KINDS
 from sessions_app.models import Membership, Workspace
 from tests.hub import NOW

@@ -101,7 +101,7 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_reading(workspace, monke
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has many writers")
 def test_a_reader_does_not_wait_long_for_another_writer(workspace, monkeypatch, caplog):
-    monkeypatch.setattr("memoryhub.lib.db_retry.MAX_WAIT", 0.05)
+    monkeypatch.setattr("memoryhub.lib.database.db_retry.MAX_WAIT", 0.05)
     connection.ensure_connection()
     usual = connection.cursor().execute("PRAGMA busy_timeout").fetchone()
     other = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)

@@ -7,7 +7,7 @@ from memoryhub.runs.compress import approve_held, draft, request_if_due
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary
 from sessions_app.services.audit import By
-from sessions_app.services.compression import is_due, plan_compression, undo_compression
+from sessions_app.services.compressing.compression import is_due, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session
 from sessions_app.services.runs import (
     MAX_FAILURES,

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 import pytest
 
 from memoryhub.integrity import check_memory
+from memoryhub.lib.files.safe_folder import FileInfo
 from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord, SummaryRecord
-from memoryhub.lib.safe_folder import FileInfo
 from memoryhub.sync.fork_order import MAX_WAITING, originals_first
 from memoryhub.sync.importing import import_source_file
 from sessions_app.models import Entry, Session, SourceFile

@@ -8,8 +8,8 @@ from memoryhub.lib.llm import Reply
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run
 from sessions_app.services.audit import By
+from sessions_app.services.compressing.token_budget import budget_left, record_cost, within_budget
 from sessions_app.services.runs import claim_run, request_run
-from sessions_app.services.token_budget import budget_left, record_cost, within_budget
 from tests.hub import NOW, PERSON, open_at, raises_code
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memoryhub.jobs.queue import do_next_job, execute_job
-from memoryhub.lib.safe_http import AddressRefused
+from memoryhub.lib.http.safe_http import AddressRefused
 from memoryhub.models import Job
 from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import By

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts import detect as detection
 from memoryhub.lib.layouts import projects, read
 from memoryhub.lib.layouts.documents import read_document
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Project
-from memoryhub.lib.safe_folder import Folder
 
 LAYOUT = "claude-code"  # whose own reader is replaced
 

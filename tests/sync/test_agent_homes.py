@@ -14,8 +14,8 @@ from django.utils import timezone
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.documents import limits, write_rules
 from knowledge_app.services.documents.editing import save_text
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.layouts.records import Project
-from memoryhub.lib.safe_folder import Folder, UnreadableFile
 from memoryhub.sync import importing, watching
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import anywhere

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from knowledge_app.services.rows.knowledge_file import EntryEdit, edited_knowledge
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.documents import document_bytes
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync import atomic_replace
 from memoryhub.sync.atomic_replace import import_quiet_copies, private_names, replace_file
 

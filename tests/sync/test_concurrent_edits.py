@@ -11,10 +11,10 @@ from knowledge_app.services.documents import editing
 from knowledge_app.services.documents.editing import save_text, start_document
 from memoryhub.forgetting import erasure
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict
+from memoryhub.lib.files.safe_folder import FileInfo
 from memoryhub.lib.layouts.records import DocumentRecord, FileRead
-from memoryhub.lib.safe_folder import FileInfo
 from memoryhub.sync import importing
 from memoryhub.sync.importing import import_source_file
 from sessions_app.services.audit import By

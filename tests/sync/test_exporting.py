@@ -23,7 +23,7 @@ from memoryhub.sync.exporting import export_workspace, write_archive
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.folding import fold_to_window
+from sessions_app.services.compressing.folding import fold_to_window
 from sessions_app.services.lifecycle import clear_session
 from tests.hub import NOW, PERSON, add, compress, open_at, raises_code, talk, turn
 from tests.shared import FIXTURES, badinput_cases

@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from knowledge_app.models import HistoryEntry, KeyValue, MemoryDocument
 from memoryhub.jobs.queue import resume_jobs
-from memoryhub.lib.safe_folder import FolderMissing
+from memoryhub.lib.files.safe_folder import FolderMissing
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import run_import
 from memoryhub.sync.importing import ImportRefused, import_workspace

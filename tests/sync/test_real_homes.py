@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.projects import project_of_file, projects_of
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.projects import open_home

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.editing import save_text
-from memoryhub.lib.safe_folder import Folder
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.sync import watching
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.watched_paths import folders_to_watch

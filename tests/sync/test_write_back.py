@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from knowledge_app.models import HeldChange, MemoryRevision
 from knowledge_app.services.documents.editing import save_text, start_document
-from memoryhub.lib.safe_folder import FolderMissing
+from memoryhub.lib.files.safe_folder import FolderMissing
 from memoryhub.sync import write_back
 from sessions_app.models import SyncState
 from sessions_app.services.audit import By

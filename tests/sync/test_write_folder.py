@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.file_names import session_names
 from memoryhub.lib.layouts.hub import MANIFEST
@@ -23,7 +24,6 @@ from memoryhub.lib.layouts.records import (
     SummaryRecord,
 )
 from memoryhub.lib.layouts.snapshot import LAYOUTS, Snapshot
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.write_folder import write_folder
 from tests.hub import raises_code
 from tests.records import START, entry_record, session_record

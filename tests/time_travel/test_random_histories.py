@@ -28,7 +28,7 @@ from memoryhub.processes import this_process
 from memoryhub.time_travel.snapshots import as_of
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.compression import apply_summary, plan_compression, undo_compression
+from sessions_app.services.compressing.compression import apply_summary, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session, open_session
 from sessions_app.services.runs import RunNotFitting, claim_run, request_run
 from tests.hub import NOW, PERSON, add, turn

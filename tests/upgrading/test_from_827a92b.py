@@ -26,7 +26,7 @@ from django.db.migrations.state import ProjectState
 from memoryhub.backups import sqlite
 from memoryhub.backups.archive import content_of, digest_of, write_backup_file
 from memoryhub.backups.schema import check_schema
-from memoryhub.lib.migrations import is_too_old, pending_migrations, unknown_migrations
+from memoryhub.lib.database.migrations import is_too_old, pending_migrations, unknown_migrations
 from memoryhub.lib.search.indexes import is_installed
 from memoryhub.lib.search.postgres_index import COLUMN
 from memoryhub.management.commands import serve

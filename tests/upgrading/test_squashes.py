@@ -8,7 +8,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from memoryhub.lib.migrations import is_too_old, pending_migrations, unknown_migrations
+from memoryhub.lib.database.migrations import is_too_old, pending_migrations, unknown_migrations
 from tests.upgrading.test_from_827a92b import applied_at_827a92b
 
 

@@ -36,7 +36,7 @@ from knowledge_app.services.documents.revisions import (
     revise_document,
 )
 from knowledge_app.services.removed_texts import RemovedTexts
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.layouts.records import HistoryRecord

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import lock_document, open_document, revise_document
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.facts import split_sections

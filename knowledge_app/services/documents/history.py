@@ -13,7 +13,7 @@ from django.db.models import Max
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history_matching import HistoryMatch, LogEntry, match_history
 from knowledge_app.services.held_rows import hold_flagged, hold_imported
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem, text_hash
 from memoryhub.lib.validation import clean_text

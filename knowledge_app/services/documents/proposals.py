@@ -17,7 +17,7 @@ from knowledge_app.services.documents.revisions import (
     lock_document,
     revise_document,
 )
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.text.change_guard import check_change

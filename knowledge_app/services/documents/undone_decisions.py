@@ -11,7 +11,7 @@ from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.consolidation import undo_consolidation
 from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import lock_document, restore_facts, revise_document
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict
 from sessions_app.models import Run
 from sessions_app.services.audit import By, record

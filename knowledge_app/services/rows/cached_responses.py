@@ -12,7 +12,7 @@ from django.db.models.functions import Length
 
 from knowledge_app.models import CachedResponse
 from knowledge_app.services.held_rows import Finding, text_findings
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 

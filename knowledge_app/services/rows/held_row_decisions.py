@@ -10,7 +10,7 @@ from knowledge_app.models import HeldRow, HistoryEntry
 from knowledge_app.services.held_rows import LINKS, row_name, text_hash
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By, record

@@ -13,8 +13,8 @@ from knowledge_app.models import KeyValue
 from knowledge_app.services.held_rows import hold_flagged
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.lib import db_retry
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace

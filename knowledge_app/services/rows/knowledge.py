@@ -18,8 +18,8 @@ from knowledge_app.services.held_rows import hold_flagged, unheld
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.row_changes import MAX_COUNT
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.lib import db_retry
-from memoryhub.lib.any_case import any_case, in_json
+from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.any_case import any_case, in_json
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs

@@ -13,7 +13,7 @@ from simple_history.utils import bulk_create_with_history
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.held_rows import hold_flagged
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.text.change_guard import count_negations, numbers_in
 from memoryhub.lib.text.facts import normal_form

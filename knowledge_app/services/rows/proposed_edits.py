@@ -13,7 +13,7 @@ from knowledge_app.models import EditedRow
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.row_changes import Values
 from knowledge_app.services.rows.undoable_edits import carry_out_edit
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict
 from memoryhub.processes import this_process
 from sessions_app.models import AuditRecord, Run

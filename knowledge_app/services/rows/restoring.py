@@ -11,7 +11,7 @@ from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.rows.key_values import change_value, restore_value
 from knowledge_app.services.rows.knowledge import restore_entry
 from knowledge_app.services.rows.undoable_edits import FROM_FILES, edit_rows
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, NotFound
 from sessions_app.models import Run
 from sessions_app.services.audit import By

@@ -26,7 +26,7 @@ from knowledge_app.models import (
     SemanticGraph,
     Term,
 )
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Refused
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import Actor, By, record

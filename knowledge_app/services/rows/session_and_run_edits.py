@@ -13,7 +13,7 @@ from knowledge_app.services.rows.row_changes import Values
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
-from sessions_app.services.compression import undo_compression
+from sessions_app.services.compressing.compression import undo_compression
 from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import RunNotFitting, cancel_run, dismiss_run, request_run, retry_run
 

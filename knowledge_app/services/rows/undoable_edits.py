@@ -28,7 +28,7 @@ from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
 from knowledge_app.services.rows.row_changes import CHANGES, PAST_TENSES, Changes, Values
 from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, undo_step
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.processes import this_process
 from sessions_app.models import Run, Workspace

@@ -17,7 +17,7 @@ from memoryhub.accounts.oidc import identities_of, provider_name
 from memoryhub.accounts.second_factor_forms import confirmation
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
 from memoryhub.accounts.views.oidc import proved_identity
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.models import SignIn
 from memoryhub.permissions import by_person
 

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import InviteForm
-from memoryhub.lib.any_case import any_case
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.database.any_case import any_case
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation
 from memoryhub.permissions import OPERATOR, by_person, get_workspace, require_hub_operator

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import RolesForm
 from memoryhub.accounts.invitations import invitations_into, with_roles
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.permissions import OPERATOR, by_person, get_workspace
 
 MAX_INVITATIONS = 100

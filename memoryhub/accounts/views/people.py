@@ -22,10 +22,10 @@ from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
 from memoryhub.accounts.views.invitations import address_of
 from memoryhub.agents.api_tokens import tokens_of
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.permissions import by_person, require_hub_operator
 from sessions_app.models import AuditRecord, Membership, Workspace
 

@@ -24,8 +24,8 @@ from memoryhub.accounts.login_forms import LoginForm
 from memoryhub.accounts.oidc import provider_name
 from memoryhub.accounts.second_factor_forms import CodeForm, ConfirmForm, SetupForm, confirmation
 from memoryhub.accounts.setup import operator_exists
-from memoryhub.lib.encrypted_text import decrypt_text, encrypt_text
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.database.encrypted_text import decrypt_text, encrypt_text
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.permissions import by_person
 
 WAITS, NEW = "code_of", "new_second_factor"  # keys in the session

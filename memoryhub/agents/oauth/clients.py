@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from memoryhub.agents.oauth.redirects import destination, parse_redirect
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid
 from memoryhub.models import OAuthClient
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from memoryhub.agents.api_tokens import find_token, issue_token, new_text, revoke_token, token_hash
 from memoryhub.agents.oauth.delegation import connection_of, is_delegated, operated_by, resource_url
-from memoryhub.lib import db_retry
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Refused
 from memoryhub.models import ApiToken, OAuthClient, OAuthConnection
 from sessions_app.models import Workspace

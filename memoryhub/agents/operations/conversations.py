@@ -17,13 +17,13 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.find_by_name import find_session
 from memoryhub.lib.errors import NotFound
+from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.message_shapes import ITEMS
-from memoryhub.lib.pagination import rows_after
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.querysets import IN_CONVERSATION
-from sessions_app.services import folding
 from sessions_app.services.access_log import Seen, seen_entries
 from sessions_app.services.audit import By
+from sessions_app.services.compressing import folding
 from sessions_app.services.lifecycle import clear_session, open_session
 from sessions_app.services.parsing import read_batch
 from sessions_app.services.runs import request_run

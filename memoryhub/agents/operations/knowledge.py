@@ -19,7 +19,7 @@ from memoryhub.agents.operations.reading import readable_scope, record_access, r
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.content_check.ahead import checked_ahead
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
-from memoryhub.lib.pagination import rows_after
+from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.search.query import parse
 from memoryhub.search import find
 from memoryhub.search.correcting import correction_notes

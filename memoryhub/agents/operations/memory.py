@@ -16,10 +16,10 @@ from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import readable_workspace, record_access
 from memoryhub.find_by_name import find_document
-from memoryhub.lib.any_case import any_case
 from memoryhub.lib.content_check.ahead import checked_ahead
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
-from memoryhub.lib.pagination import rows_after
+from memoryhub.lib.http.pagination import rows_after
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 from sessions_app.services.audit import By

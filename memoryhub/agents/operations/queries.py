@@ -14,7 +14,7 @@ from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.agents.operations.reading import readable_scope, record_results
 from memoryhub.as_json import run_document
 from memoryhub.lib.errors import Invalid, NotFound
-from memoryhub.lib.pagination import rows_after
+from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.search.query import parse
 from memoryhub.runs.extract import request_extraction
 from memoryhub.search import KINDS

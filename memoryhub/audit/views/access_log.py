@@ -18,11 +18,11 @@ from django.views.decorators.http import require_GET
 from memoryhub.audit.access_log import Target, Touch, access_label, accesses_in, find_target, first_rows
 from memoryhub.audit.access_log_forms import AccessFilterForm
 from memoryhub.audit.read_rows import places_of
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.errors import NotFound
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import Page, keyset_page, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import Page, keyset_page, parse_int
 from memoryhub.models import AccessRecord
 from memoryhub.permissions import get_workspace
 from sessions_app.models import Entry, Workspace

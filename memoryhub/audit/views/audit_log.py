@@ -14,11 +14,11 @@ from django.views.decorators.http import require_GET, require_POST
 from memoryhub.audit.audit_log import AuditFilter, export_lines, filter_records, record_export
 from memoryhub.audit.audit_log_forms import AuditFilterForm
 from memoryhub.audit.timeline import OF_JOBS, author_label
-from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import LimitExceeded
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.downloads import streaming_download
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.pagination import keyset_page
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.permissions import (
     OPERATOR,

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from memoryhub.audit.timeline import KINDS, Cursor, TimelineFilter, author_label, read_timeline
 from memoryhub.audit.views.audit_log import MILLISECONDS
 from memoryhub.lib.errors import LimitExceeded
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.time_units import parse_range
 from memoryhub.permissions import get_workspace

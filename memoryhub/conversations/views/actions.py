@@ -18,11 +18,11 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
 from memoryhub.edit_responses import answer_edit
 from memoryhub.jobs.labels import added_label
-from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.downloads import streaming_download
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.masked_text import masked_json
-from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import (
     EDITOR,
     OPERATOR,
@@ -37,7 +37,7 @@ from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.access_log import seen_epoch
 from sessions_app.services.audit import By
-from sessions_app.services.folding import archive_and_clear, fold_to_window
+from sessions_app.services.compressing.folding import archive_and_clear, fold_to_window
 from sessions_app.services.lifecycle import allow_again, clear_session, delete_session, open_session, rename_session
 from sessions_app.services.parsing import read_batch
 from sessions_app.services.transfer import import_session, problems_of, session_parts

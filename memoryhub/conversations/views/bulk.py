@@ -18,8 +18,8 @@ from memoryhub.conversations.views.session_list import matching_sessions
 from memoryhub.edit_responses import after_edit, answer_edit, list_address
 from memoryhub.lib.bulk_selection import action_value, check_count, selected_keys, submitted_rows
 from memoryhub.lib.errors import Invalid, MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, log_page_access, person
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.access_log import seen_sessions

@@ -21,9 +21,9 @@ from memoryhub.conversations.context_budget import (
 )
 from memoryhub.conversations.provider_shapes import anthropic_body, openai_body
 from memoryhub.lib.content_check.reach import show_invisible
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.masked_text import masked
-from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import (
     EDITOR,
     get_session,

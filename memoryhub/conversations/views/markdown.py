@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from memoryhub.conversations.context import ContextPart, build_context, seen_in
-from memoryhub.lib.downloads import markdown_response
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.downloads import markdown_response
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.text import as_markdown
 from memoryhub.permissions import get_session, log_page_access, readable_parts, readable_text
 from sessions_app.models import Summary

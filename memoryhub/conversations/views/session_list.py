@@ -6,11 +6,11 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
 from memoryhub.conversations.forms import ORDERS, SessionFilterForm
-from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.charts import proportion
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.database.any_case import any_case
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.permissions import get_workspace, has_role
 from sessions_app.models import DeletedSession, Membership, Session, Workspace
 

@@ -12,9 +12,9 @@ from memoryhub.conversations.relatives import relatives_of
 from memoryhub.lib.charts import EntryRange, Mark, Minimap, minimap
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.extra_fields import extra_fields
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.masked_text import masked
-from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.validation import json_text
 from memoryhub.permissions import get_workspace, has_role, log_page_access, record_reveal
 from sessions_app.models import Entry, Membership, Session, Summary, Workspace

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET
 from memoryhub.dashboard.design_tokens import Contrast, Token, meeting, read_tokens
 from memoryhub.lib import charts
 from memoryhub.lib.bulk_selection import Action
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.lib.time_charts import LAST, Event, Series, time_chart

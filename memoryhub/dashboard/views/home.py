@@ -19,15 +19,15 @@ from memoryhub.inbox.queue import count_waiting
 from memoryhub.inbox.scope import role_scope
 from memoryhub.integrity.file_check import is_disk_full, known_damage
 from memoryhub.jobs.queue import LIVE, request_job
-from memoryhub.lib.database_faults import DAMAGED, DISK_FULL, UNAVAILABLE, fault_of
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.database.faults import DAMAGED, DISK_FULL, UNAVAILABLE, fault_of
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.models import Job
 from memoryhub.permissions import by_person, is_hub_operator, require_hub_operator, visible_workspaces
 from memoryhub.processes import home_of_files
 from memoryhub.sync.found_folders import found_folders
 from sessions_app.models import Workspace
-from sessions_app.services.model_choice import hub_embeddings, hub_model
+from sessions_app.services.compressing.model_choice import hub_embeddings, hub_model
 from sessions_app.services.stored_settings import hub_settings
 
 PAGE_WORKSPACES = 15

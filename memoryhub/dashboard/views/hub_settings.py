@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from memoryhub.dashboard.connection_test import TESTS, ConnectionTest
 from memoryhub.dashboard.hub_forms import SECTIONS, SectionForm
 from memoryhub.dashboard.hub_settings import deployment_warnings, hub, list_settings
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.llm import PRESETS
 from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.permissions import by_person, require_hub_operator

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseStopPolling, trigger_client_event
 
 from memoryhub.audit.changes import Changes, read_changes
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import get_workspace
 from sessions_app.models import AuditRecord, Workspace
 

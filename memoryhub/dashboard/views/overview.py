@@ -14,7 +14,7 @@ from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
 from memoryhub.inbox.scope import role_scope
 from memoryhub.insights.charts import Insights
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.memory.filters import KINDS, Matches, MemoryFilters

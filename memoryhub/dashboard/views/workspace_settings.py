@@ -14,10 +14,10 @@ from memoryhub.dashboard.forms import WorkspaceForm
 from memoryhub.dashboard.settings_forms import WebhookForm, WorkspaceSettingsForm
 from memoryhub.graph.row_embedding import row_outlook
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.permissions import OPERATOR, by_person, get_workspace, require_hub_operator
 from sessions_app.models import Webhook, WebhookDelivery, Workspace
-from sessions_app.services.model_choice import model_for
+from sessions_app.services.compressing.model_choice import model_for
 from sessions_app.services.runs import tokens_spent
 from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of, standard_secret_of
 from sessions_app.services.workspaces import create_workspace, save_settings

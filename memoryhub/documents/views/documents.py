@@ -20,9 +20,9 @@ from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.date_ranges import read_day
 from memoryhub.lib.document_size import is_oversize, shown_part
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.masked_text import has_secrets, masked
-from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sections
 from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_linked_markdown

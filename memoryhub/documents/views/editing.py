@@ -27,9 +27,9 @@ from memoryhub.documents.views.header import document_context, find_document
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize, shown_fact, shown_part
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int, parse_ints
 from memoryhub.lib.masked_text import has_secrets, masked
-from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.markdown import render_markdown

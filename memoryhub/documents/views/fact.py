@@ -12,7 +12,7 @@ from memoryhub.documents.views.documents import delivery_context
 from memoryhub.edit_responses import answer_edit
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, NotFound
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.masked_text import masked
 from memoryhub.origins.explanation import explain, find_fact, turns_of
 from memoryhub.permissions import by_person, get_workspace, has_role, log_page_access

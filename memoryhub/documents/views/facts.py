@@ -22,9 +22,9 @@ from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_ints
 from memoryhub.lib.masked_text import masked
-from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import by_person, log_page_access
 from memoryhub.runs.views.edits import REDO
 from sessions_app.models import Membership, Run

@@ -18,12 +18,12 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.documents.forms import HistoryFilterForm
 from memoryhub.edit_responses import EXPORT, answer_chosen, list_address
-from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action, selected_keys
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.extra_fields import Fields, with_extra_fields
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.permissions import by_person, get_workspace, has_role, log_page_access
 from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.access_log import seen_rows

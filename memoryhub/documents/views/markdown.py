@@ -7,9 +7,9 @@ from django.views.decorators.http import require_GET
 
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.revisions import record_reveal
-from memoryhub.lib.downloads import markdown_response
+from memoryhub.lib.http.downloads import markdown_response
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.masked_text import has_secrets, masked
-from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from sessions_app.services.access_log import seen_revision
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from memoryhub.documents.by_person import documents_by_person
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.validation import clean_text
 from memoryhub.permissions import is_hub_operator
 from sessions_app.models import Workspace

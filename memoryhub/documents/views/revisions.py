@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse
 from knowledge_app.models import Fact
 from memoryhub.documents.views.header import document_context, find_document
 from memoryhub.lib.document_size import shown_fact
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.lib.masked_text import masked
-from memoryhub.lib.pagination import keyset_page
 
 SHOWN_REMOVED = 50
 

@@ -18,9 +18,9 @@ from knowledge_app.models import Term
 from memoryhub.graph.graph_cache import ShownGraph, ShownNode, graph_of
 from memoryhub.graph.memory_graph import KINDS
 from memoryhub.graph.node_rows import rows_of
-from memoryhub.lib.any_case import any_case
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import Page, parse_int, parse_ints
+from memoryhub.lib.database.any_case import any_case
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import Page, parse_int, parse_ints
 from memoryhub.lib.search.tokenizing import fold
 from memoryhub.permissions import get_workspace, log_page_access
 from sessions_app.models import Workspace

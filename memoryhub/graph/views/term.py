@@ -19,7 +19,7 @@ from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import decide, find_term
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.extra_fields import extra_fields
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import by_person, get_workspace, has_role
 from sessions_app.models import Membership
 

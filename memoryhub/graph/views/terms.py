@@ -11,9 +11,9 @@ from knowledge_app.models import SemanticGraph, Term
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_parts
 from memoryhub.graph.forms import TermFilterForm
-from memoryhub.lib.any_case import any_case
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.database.any_case import any_case
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from sessions_app.models import Run
 from sessions_app.services.workspace_runs import latest_run

@@ -6,8 +6,8 @@ from django.shortcuts import redirect
 from django.utils.translation import ngettext
 
 from memoryhub.inbox.safe_changes import accept_safe_changes, find_safe_changes
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import parse_ints
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace
 from memoryhub.runs.part_decisions import undo_url
 from memoryhub.runs.views.review_bulk import ACTIONS

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from memoryhub.inbox.dismissals import set_dismissed
 from memoryhub.inbox.scope import role_scope
 from memoryhub.lib.errors import NotFound
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import by_person
 
 

@@ -21,8 +21,8 @@ from memoryhub.inbox.details import detail_context, load_row
 from memoryhub.inbox.items import KINDS, InboxItem, load_items, needed_role
 from memoryhub.inbox.queue import QueueScope, count_by_kind, find_in_queue, queue_page
 from memoryhub.lib.errors import Conflict, MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import EDITOR, get_workspace, has_role, is_hub_operator, visible_workspaces
 from sessions_app.models import Workspace
 

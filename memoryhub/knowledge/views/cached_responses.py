@@ -14,10 +14,10 @@ from knowledge_app.services.rows.exporting import cache_file
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.knowledge.forms import CacheFilterForm
 from memoryhub.knowledge.kinds import Filters, Kind, Outcome
-from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.extra_fields import extra_fields
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from sessions_app.models import Workspace

@@ -22,8 +22,8 @@ from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.knowledge.views.rows import edit_row, row_context, send_rows
 from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access

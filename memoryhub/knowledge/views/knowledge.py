@@ -27,10 +27,10 @@ from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.knowledge.views.rows import matching_rows
 from memoryhub.lib.bulk_selection import Action, action_value
-from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import parse_int, parse_ints
+from memoryhub.lib.http.downloads import markdown_response
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int, parse_ints
 from memoryhub.lib.text import as_markdown
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lib.tokens import counter_for

@@ -19,11 +19,11 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, move_action
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
-from memoryhub.lib.any_case import any_case
 from memoryhub.lib.bulk_selection import Action, action_value
 from memoryhub.lib.content_check.ahead import findings_in
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.database.any_case import any_case
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from sessions_app.models import Run, Workspace
 

@@ -20,14 +20,14 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.edit_responses import after_edit, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import changed_values
 from memoryhub.knowledge.kinds import EditableKind, Filters, Kind, Outcome
-from memoryhub.lib import db_retry
 from memoryhub.lib.bulk_selection import selected_keys
-from memoryhub.lib.downloads import download
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.extra_fields import extra_fields
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.downloads import download
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.lib.masked_text import has_secrets, masked_json
-from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.permissions import (
     EDITOR,
     by_person,

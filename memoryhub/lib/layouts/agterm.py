@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.entries import INVALID_TIME
 from memoryhub.lib.layouts.json_file import open_json
 from memoryhub.lib.layouts.message_parts import hash_of
-from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     KEPT_IN_PLACE,
     REPAIRED,
@@ -26,7 +27,6 @@ from memoryhub.lib.layouts.records import (
     unknown_record,
 )
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.lib.validation import brief, json_text
 
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from datetime import UTC, tzinfo
 from itertools import islice
 
+from memoryhub.lib.files.safe_folder import Folder, SkippedPath, UnreadableFile
 from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead
-from memoryhub.lib.safe_folder import Folder, SkippedPath, UnreadableFile
 
 LAYOUT = "basic-memory"
 MAX_PROBED = 40

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.json_file import load_json, open_json
 from memoryhub.lib.layouts.jsonl import placeholder, title_of, with_hash, without_binary
@@ -24,7 +25,6 @@ from memoryhub.lib.layouts.records import (
     ToolCall,
 )
 from memoryhub.lib.layouts.times import read_epoch
-from memoryhub.lib.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.validation import brief, clean_text, json_text, visible_line
 
 TASKS = "tasks"

@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
+from memoryhub.lib.files.safe_folder import FileInfo, Folder, UnchangedFile, UnreadableFile
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Outcome, Problem
 from memoryhub.lib.layouts.times import split_prefix
-from memoryhub.lib.safe_folder import FileInfo, Folder, UnchangedFile, UnreadableFile
 from memoryhub.lib.validation import decode_utf8
 
 _DATED = re.compile(r"\[\d{4}-\d\d-\d\d")

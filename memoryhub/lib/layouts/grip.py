@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
@@ -20,7 +21,7 @@ from memoryhub.lib.layouts.documents import (
 )
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
-from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     KEPT_IN_PLACE,
     REPAIRED,
@@ -36,7 +37,6 @@ from memoryhub.lib.layouts.records import (
     unknown_record,
 )
 from memoryhub.lib.layouts.times import read_epoch
-from memoryhub.lib.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("user_preference", "project_decision", "system_behavior", "learned_fact", "error_pattern")

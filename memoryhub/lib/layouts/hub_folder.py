@@ -15,9 +15,11 @@ from typing import Any, TypeVar, cast, get_args
 
 from memoryhub.lib import vectors
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.layouts import grid, grip
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.layouts import grip
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry, rejection_reason
+from memoryhub.lib.layouts.grid import layout as grid
 from memoryhub.lib.layouts.hub import (
     DOCUMENT_INFO,
     DOCUMENTS,
@@ -27,7 +29,7 @@ from memoryhub.lib.layouts.hub import (
     VERSION,
     DocumentInfo,
 )
-from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     CachedResponseRecord,
@@ -50,7 +52,6 @@ from memoryhub.lib.layouts.records import (
     TermRecord,
 )
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
 from memoryhub.lib.validation import BadJSON, brief, decode_json
 
 R = TypeVar("R")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from memoryhub.lib.files.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile
 from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, FileKind, FileRead, Item, Problem
-from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile
 from memoryhub.lib.validation import BadJSON, decode_json, decode_utf8
 
 

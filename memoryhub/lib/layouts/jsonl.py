@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from memoryhub.lib.files.safe_folder import MAX_LINE_BYTES, Stream
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES
 from memoryhub.lib.layouts.entries import rejection_reason
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, Problem
-from memoryhub.lib.safe_folder import MAX_LINE_BYTES, Stream
 from memoryhub.lib.validation import BadJSON, canonical_json, decode_json
 
 MAX_LISTED = 20  # invalid lines of a file that are reported one by one

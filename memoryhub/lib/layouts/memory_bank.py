@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, tzinfo
 
+from memoryhub.lib.files.safe_folder import Folder, SkippedPath
 from memoryhub.lib.layouts import cline_tasks
 from memoryhub.lib.layouts.basic_memory import is_hidden, read_note
 from memoryhub.lib.layouts.documents import unread_file
-from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead
-from memoryhub.lib.safe_folder import Folder, SkippedPath
 
 LAYOUT = "memory-bank"
 BANK = "memory-bank"

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from memoryhub.lib.layouts import claude_code, cline_tasks, codex, gemini_cli, hermes, openclaw, opencode
+from memoryhub.lib.files.safe_folder import Folder
+from memoryhub.lib.layouts import cline_tasks
+from memoryhub.lib.layouts.claude_code import layout as claude_code
+from memoryhub.lib.layouts.codex import layout as codex
+from memoryhub.lib.layouts.gemini_cli import layout as gemini_cli
+from memoryhub.lib.layouts.hermes import layout as hermes
+from memoryhub.lib.layouts.openclaw import layout as openclaw
+from memoryhub.lib.layouts.opencode import layout as opencode
 from memoryhub.lib.layouts.records import DetectedLayout, Project
-from memoryhub.lib.safe_folder import Folder
 from memoryhub.lib.validation import clean_text, visible_line
 
 LISTS: dict[str, Callable[[Folder], list[Project]]] = {

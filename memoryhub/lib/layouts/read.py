@@ -6,27 +6,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.layouts import (
-    agterm,
-    basic_memory,
-    claude_code,
-    codex,
-    gemini_cli,
-    grid,
-    grip,
-    hermes,
-    hub,
-    hub_folder,
-    memory_bank,
-    nanobot,
-    openclaw,
-    opencode,
-    server_memory,
-)
+from memoryhub.lib.files.safe_folder import Folder, SkippedPath, display_path
+from memoryhub.lib.layouts import agterm, basic_memory, grip, hub, hub_folder, memory_bank, server_memory
+from memoryhub.lib.layouts.claude_code import layout as claude_code
+from memoryhub.lib.layouts.codex import layout as codex
 from memoryhub.lib.layouts.documents import unread_file
-from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.gemini_cli import layout as gemini_cli
+from memoryhub.lib.layouts.grid import layout as grid
+from memoryhub.lib.layouts.hermes import layout as hermes
+from memoryhub.lib.layouts.nanobot import layout as nanobot
+from memoryhub.lib.layouts.nanobot.layout import join_path
+from memoryhub.lib.layouts.openclaw import layout as openclaw
+from memoryhub.lib.layouts.opencode import layout as opencode
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead
-from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
 
 NESTED_FOLDERS = {"codex": 4}  # depth of the memory folders, unless it is 1
 MEMORY_FOLDERS = ("sessions", "memory", "state", "documents", "workspace")

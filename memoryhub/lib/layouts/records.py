@@ -15,8 +15,8 @@ from typing import Any, Literal, TypedDict
 
 from django.utils.translation import gettext_noop
 
+from memoryhub.lib.files.safe_folder import FileInfo
 from memoryhub.lib.json_numbers import with_spellings
-from memoryhub.lib.safe_folder import FileInfo
 
 REPAIRED = "imported after the repair"  # actions of a Problem
 KEPT_IN_PLACE = "skipped; exports for the same program contain it"

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from datetime import UTC, tzinfo
 from typing import Any
 
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, display_path
 from memoryhub.lib.layouts.documents import empty_file, unreadable_file
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import hash_of
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, KnowledgeRecord, Problem
-from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, display_path
 from memoryhub.lib.validation import BadJSON, brief, decode_json, json_text
 
 LAYOUT = "server-memory"

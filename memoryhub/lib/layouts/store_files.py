@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from memoryhub.lib.files.safe_folder import FileInfo, Folder, UnreadableFile
+from memoryhub.lib.files.sqlite_source import Store, open_store, store_stamp
 from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
-from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
-from memoryhub.lib.sqlite_source import Store, open_store, store_stamp
 from memoryhub.lib.validation import brief, clean_text, visible_line
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from memoryhub.as_json import import_json
 from memoryhub.find_by_name import find_workspace
 from memoryhub.jobs.labels import added_label
 from memoryhub.lib.errors import Invalid, MemoryHubError
+from memoryhub.lib.files.safe_folder import display_path
 from memoryhub.lib.problem_groups import problem_lines
-from memoryhub.lib.safe_folder import display_path
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.progress_bar import progress_bar
 from memoryhub.models import Process

@@ -26,9 +26,9 @@ from django.utils import timezone
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
 from memoryhub.backups.in_use_lock import database_label, migration_lock
 from memoryhub.integrity.file_check import check_file
-from memoryhub.lib.database_faults import DAMAGED
-from memoryhub.lib.direct_connection import default_is_direct
-from memoryhub.lib.migrations import applied_migrations, is_too_old
+from memoryhub.lib.database.direct_connection import default_is_direct
+from memoryhub.lib.database.faults import DAMAGED
+from memoryhub.lib.database.migrations import applied_migrations, is_too_old
 from memoryhub.management.arguments import port_number, positive_count
 from memoryhub.management.http_server import run_server
 from memoryhub.management.restore_guard import in_use

@@ -9,15 +9,15 @@ from django.utils import timezone
 
 from memoryhub.as_json import run_document, session_document
 from memoryhub.find_by_name import find_session, find_workspace
-from memoryhub.lib.downloads import safe_name
 from memoryhub.lib.errors import Conflict, NotFound
+from memoryhub.lib.http.downloads import safe_name
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, edit_summary
 from memoryhub.runs.executing import complete
 from sessions_app.models import DeletedSession, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
+from sessions_app.services.compressing.folding import archive_and_clear, fold_to_window
 from sessions_app.services.export import session_as_markdown
-from sessions_app.services.folding import archive_and_clear, fold_to_window
 from sessions_app.services.lifecycle import (
     SessionBusy,
     allow_again,

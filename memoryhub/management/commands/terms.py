@@ -15,7 +15,7 @@ from memoryhub.graph.export import graph_document, graph_parts
 from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import ACTIONS, decide, find_term
-from memoryhub.lib.any_case import any_case
+from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Invalid
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete

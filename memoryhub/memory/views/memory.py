@@ -19,8 +19,8 @@ from knowledge_app.models import Fact, HeldChange, MemoryDocument
 from knowledge_app.services.documents.delivery import undelivered_documents
 from memoryhub.lib.bulk_selection import check_count, submitted_rows
 from memoryhub.lib.errors import Invalid, MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.query import parse
 from memoryhub.memory.filters import KINDS, LIVING, MODELS, Matches, MemoryFilters, parse_filters

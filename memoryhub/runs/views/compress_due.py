@@ -4,12 +4,12 @@ from django.http import HttpRequest, HttpResponse
 
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.models import Job
 from memoryhub.permissions import EDITOR, by_person, get_workspace
 from memoryhub.runs.compress_all import due_sessions, estimate_compression
 from memoryhub.runs.forms import CompressForm
-from sessions_app.services.model_choice import model_for
+from sessions_app.services.compressing.model_choice import model_for
 
 SHOWN_SESSIONS = 50
 

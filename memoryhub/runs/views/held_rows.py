@@ -17,7 +17,7 @@ from knowledge_app.services.rows.held_row_decisions import approve_row, remove_r
 from memoryhub.edit_responses import add_edit_message
 from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import Conflict, MemoryHubError
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
 from memoryhub.runs.part_decisions import undo_approval_url
 from sessions_app.services.access_log import seen_rows

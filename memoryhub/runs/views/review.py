@@ -17,9 +17,9 @@ from knowledge_app.services.documents.undone_decisions import DECIDED, undo_deci
 from knowledge_app.services.rows.held_row_decisions import undo_approval
 from memoryhub.lib.document_size import shown_part
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_ints
 from memoryhub.lib.masked_text import has_secrets, masked
-from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from memoryhub.runs.change_context import change_context
 from memoryhub.runs.part_decisions import MAX_REASON, decide_posted, report_posted, undo_url

@@ -16,8 +16,8 @@ from django_htmx.http import HttpResponseStopPolling
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.documents.consolidation import is_due
 from memoryhub.jobs.views import work_context
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.permissions import EDITOR, by_person, get_session, get_workspace, has_role, log_page_access, person
 from memoryhub.runs.compress_preview import preview_compression
 from memoryhub.runs.document_changes import document_changes
@@ -28,7 +28,7 @@ from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
 from memoryhub.runs.views.edits import REDO, edit_context, edit_size, is_undo
 from sessions_app.models import Run, Session, Summary
 from sessions_app.services.access_log import seen_revision
-from sessions_app.services.model_choice import model_for
+from sessions_app.services.compressing.model_choice import model_for
 from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run
 
 

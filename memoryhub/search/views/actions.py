@@ -17,9 +17,9 @@ from knowledge_app.models import KnowledgeEntry, Observation
 from memoryhub.edit_responses import REVIEW, VERIFY, WITHDRAW, add_edit_message, move_action
 from memoryhub.lib.bulk_selection import Action, Limit, action_value, check_count, submitted_rows
 from memoryhub.lib.date_ranges import parse_day
-from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.downloads import download
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace
 from memoryhub.search import KINDS
 from memoryhub.search.actions import (

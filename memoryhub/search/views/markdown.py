@@ -6,7 +6,7 @@ from django.utils import timezone
 from django.utils.translation import override
 from django.views.decorators.http import require_GET
 
-from memoryhub.lib.downloads import markdown_response
+from memoryhub.lib.http.downloads import markdown_response
 from memoryhub.lib.text import as_markdown
 from memoryhub.search.views.access_records import log_search_results
 from memoryhub.search.views.rows import ResultRow

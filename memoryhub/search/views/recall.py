@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from knowledge_app.models import Observation
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import KINDS, Scope
 from memoryhub.search import recall as flow

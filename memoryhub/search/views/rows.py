@@ -13,8 +13,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.lib.http.pagination import encode_cursor
 from memoryhub.lib.masked_text import masked
-from memoryhub.lib.pagination import encode_cursor
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import Passage, highlight, passage
 from memoryhub.search.grip import GripHit

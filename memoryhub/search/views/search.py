@@ -17,8 +17,8 @@ from django.views.decorators.http import require_GET
 from django_htmx.http import push_url, replace_url
 
 from knowledge_app.models import Fact
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import decode_cursor, encode_cursor, parse_int
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.lib.search.passages import passage

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.jobs.queue import request_job
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.layouts.snapshot import LABELS, LAYOUTS
 from memoryhub.models import Job
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role

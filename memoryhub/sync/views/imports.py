@@ -15,8 +15,8 @@ from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import job_item
 from memoryhub.jobs.uploads import store_upload
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.lib.problem_groups import group_problems, kind_of
 from memoryhub.permissions import (
     EDITOR,

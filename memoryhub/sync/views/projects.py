@@ -19,7 +19,7 @@ from memoryhub.jobs.labels import WorkRow, work_row
 from memoryhub.jobs.listing import job_item
 from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.layouts.records import Project
 from memoryhub.permissions import require_hub_operator
 from memoryhub.sync.forms import ImportForm

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_GET, require_POST
 from knowledge_app.models import Forgotten
 from memoryhub.forgetting.agent_files import BAR
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.permissions import (
     EDITOR,
     OPERATOR,

@@ -16,8 +16,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET
 
 from memoryhub.lib.content_check.reach import show_invisible
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.lib.text.diff import DiffLine
 from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.time_travel.gaps import gaps_of

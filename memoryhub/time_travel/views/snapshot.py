@@ -18,9 +18,9 @@ from django.views.decorators.http import require_GET, require_POST
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.rows import restoring as service
 from memoryhub.edit_responses import answer_edit, list_address
-from memoryhub.lib.htmx import render_page
+from memoryhub.lib.http.htmx import render_page
+from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.lib.masked_text import masked
-from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.permissions import by_person, get_workspace, has_role, log_page_access
 from memoryhub.time_travel.gaps import Gap, gaps_of
 from memoryhub.time_travel.parsing import InvalidMoment, before_run, known_since, parse_moment, url_time

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memoryhub.lib.layouts import claude_code
+from memoryhub.lib.files.safe_folder import Folder
+from memoryhub.lib.layouts.claude_code import layout as claude_code
 from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord
-from memoryhub.lib.safe_folder import Folder
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"

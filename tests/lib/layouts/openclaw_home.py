@@ -7,10 +7,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import FileRead, SessionRecord
-from memoryhub.lib.safe_folder import Folder
 
 STORE = "agents/main/agent/openclaw-agent.sqlite"
 SCHEMA = """

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from memoryhub.lib.layouts import claude_code
+from memoryhub.lib.files.safe_folder import Folder
+from memoryhub.lib.layouts.claude_code import layout as claude_code
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.records import DocumentRecord
-from memoryhub.lib.safe_folder import Folder
 from tests.lib.layouts.claude_records import (
     SESSION,
     answer,

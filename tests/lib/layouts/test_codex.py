@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from memoryhub.lib.layouts import codex
+from memoryhub.lib.files.safe_folder import Folder
+from memoryhub.lib.layouts.codex import layout as codex
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import DocumentRecord, FileRead, SessionRecord
-from memoryhub.lib.safe_folder import Folder
 from tests.lib.layouts.random_json import damaged_bytes, replaced
 from tests.shared import FIXTURES
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryhub.lib.layouts import gemini_cli
+from memoryhub.lib.files.safe_folder import MAX_LINE_BYTES, Folder
 from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.gemini_cli import layout as gemini_cli
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord
-from memoryhub.lib.safe_folder import MAX_LINE_BYTES, Folder
 from tests.shared import FIXTURES
 
 HEAD = {"sessionId": "s1", "projectHash": "h", "startTime": "2026-11-22T11:00:00Z", "kind": "main"}

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryhub.lib.layouts import hermes
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
-from memoryhub.lib.layouts.hermes_messages import content_of
+from memoryhub.lib.layouts.hermes import layout as hermes
+from memoryhub.lib.layouts.hermes.messages import content_of
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import FileRead, SessionRecord
-from memoryhub.lib.safe_folder import Folder
 
 SCHEMA = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);

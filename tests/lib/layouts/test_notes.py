@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts import cline_tasks
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, SessionRecord
-from memoryhub.lib.safe_folder import Folder
 from tests.hub import raises_code
 from tests.lib.layouts.test_gemini_cli import values
 

@@ -8,10 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from memoryhub.lib.layouts import openclaw, zstd
+from memoryhub.lib.files.safe_folder import Folder
+from memoryhub.lib.layouts import zstd
 from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.openclaw import layout as openclaw
 from memoryhub.lib.layouts.records import DocumentRecord, SessionRecord
-from memoryhub.lib.safe_folder import Folder
 from tests.lib.layouts.openclaw_home import STORE, make_files, make_home, message, read, session_of, whats
 from tests.shared import FIXTURES
 
@@ -130,7 +131,7 @@ def test_compressed_records_need_a_module(tmp_path, monkeypatch):
     ]
 
     unpacked = json.dumps(message("b", "a", "user", "unpacked")).encode()
-    monkeypatch.setattr("memoryhub.lib.layouts.openclaw_store.decompress", lambda data, limit: unpacked)
+    monkeypatch.setattr("memoryhub.lib.layouts.openclaw.store.decompress", lambda data, limit: unpacked)
     assert [one.content for one in session_of(tmp_path).entries] == ["hi", "unpacked"]
 
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryhub.lib.layouts import opencode
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
-from memoryhub.lib.layouts.opencode_forks import find_copies
-from memoryhub.lib.layouts.opencode_sessions import unquoted
+from memoryhub.lib.layouts.opencode import layout as opencode
+from memoryhub.lib.layouts.opencode.forks import find_copies
+from memoryhub.lib.layouts.opencode.sessions import unquoted
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import FileRead, SessionRecord
-from memoryhub.lib.safe_folder import Folder
 from tests.shared import FIXTURES
 
 HOME = FIXTURES / "opencode" / ".local" / "share" / "opencode"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import FileRead, KnowledgeRecord
-from memoryhub.lib.safe_folder import Folder
 from tests.lib.layouts.test_gemini_cli import values
 from tests.shared import FIXTURES
 

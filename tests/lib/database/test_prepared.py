@@ -1,0 +1,87 @@
+import threading
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memoryhub.lib.database.prepared import PreparedRows, insert_row, update_row
+from sessions_app.models import Entry, Session
+from tests.hub import NOW, add, open_at, turn
+
+pytestmark = pytest.mark.django_db
+BY_KEY = PreparedRows(
+    2,
+    lambda workspace, key: Session.objects.select_related("workspace").filter(
+        workspace=workspace, channel="cli", key=key
+    ),
+)
+
+
+def values_of(row):
+    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+
+
+def test_rows_are_those_of_the_queryset(workspace):
+    session = open_at(workspace, "cli:main")
+    add(session, turn(0))
+    open_at(workspace, "cli:other")
+
+    for key in ("cli:main", "cli:other", "cli:main"):
+        found = BY_KEY.first(workspace.pk, key)
+        expected = Session.objects.select_related("workspace").get(key=key)
+        assert values_of(found) == values_of(expected)
+        with CaptureQueriesContext(connection) as queries:
+            assert values_of(found.workspace) == values_of(expected.workspace)
+        assert not queries.captured_queries
+    assert BY_KEY.first(workspace.pk, "cli:missing") is None
+    assert BY_KEY.first(workspace.pk, "' OR 1=1 --") is None
+
+
+def test_constants_of_the_queryset_are_kept(workspace):
+    open_at(workspace, "web:main")
+
+    assert BY_KEY.all(workspace.pk, "web:main") == []
+
+
+def test_an_inserted_row_is_the_one_that_is_read(workspace):
+    session = open_at(workspace)
+    made = Entry(workspace=workspace, session=session, epoch=0, position=7, kind="message", role="user")
+    made.content, made.extra, made.occurred_at, made.recorded_at = "100 % 'tea'", {"a": [1]}, NOW, NOW
+    made.token_count, made.source_hash = 3, "0" * 64
+
+    insert_row(made)
+
+    assert values_of(Entry.objects.get(pk=made.pk)) == values_of(made)
+    made.is_rewound = True
+    made.save()
+    assert Entry.objects.count() == 1
+
+
+def test_only_the_named_fields_of_one_row_are_stored(workspace):
+    session, other = open_at(workspace, "cli:main"), open_at(workspace, "cli:other")
+    session.title, session.epoch, session.updated_at = "new", 5, NOW.replace(year=2031)
+
+    update_row(session, ["updated_at", "epoch"])
+
+    kept = Session.objects.get(pk=session.pk)
+    assert (kept.epoch, kept.updated_at, kept.title) == (5, NOW.replace(year=2031), "")
+    assert values_of(Session.objects.get(pk=other.pk)) == values_of(other)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_thread_has_its_own_connection(workspace):
+    open_at(workspace, "cli:main")
+    found = []
+
+    def read():
+        found.append(BY_KEY.first(workspace.pk, "cli:main"))
+        connection.close()
+
+    BY_KEY.first(workspace.pk, "cli:main")
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [row.key for row in found] == ["cli:main"] * 2
