@@ -21,7 +21,7 @@ class Run(models.Model):
     The finished consolidations of an epoch tile ``[0, last_consolidated)`` without gaps or overlaps; a pointer moved
     by the agent is a run with ``origin`` agent. A queued run starts at ``not_before`` at the earliest. A running run
     has a lease; a takeover raises ``fencing_number``, and only the holder of the latest number may commit.
-    ``options``: see ``services.compression.RunOptions``; ``proposal``: the result.
+    ``options``: see ``services.compressing.compression.RunOptions``; ``proposal``: the result.
     """
 
     class Kind(models.TextChoices):
