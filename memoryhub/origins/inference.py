@@ -93,7 +93,7 @@ def pending_facts(workspace: Workspace, now: datetime) -> QuerySet[Fact]:
     written = FactSource.objects.filter(fact=OuterRef("pk"), kind=FactSource.Kind.WRITTEN_BY)
     doubled_at = F("origins_checked_at") + (F("origins_checked_at") - F("born__created_at"))
     may_follow = Q(born__created_at__gt=now - RETRY_WITHIN, origins_checked_at__lt=newest, doubled_at__lte=now)
-    may_follow &= ~Exists(written)
+    may_follow &= ~Q(Exists(written))
     by_run = FactSource.objects.filter(fact=OuterRef("pk"), kind=FactSource.Kind.LEARNED)
     facts = Fact.objects.filter(workspace=workspace, died=None, born__author_kind__in=OUTSIDE).filter(~Exists(by_run))
     facts = facts.alias(doubled_at=ExpressionWrapper(doubled_at, DateTimeField()))
