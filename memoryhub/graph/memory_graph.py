@@ -18,7 +18,7 @@ from memoryhub.graph.names import Names, find_names
 from memoryhub.lib.search.tokenizing import fold, stem
 
 MOST_NODES = 2_000
-_APOSTROPHE = "['’]"
+_ENDING = re.compile("['’].*", re.DOTALL)  # a possessive one
 KINDS = ("person", "project", "section", "tag", "session", "term")
 LIMITS = {"person": 300, "project": 200, "section": 300, "tag": 200, "session": 500}  # the rest are terms
 TOGETHER, PART, SIMILAR = 0, 1, 2  # kinds of edges
@@ -97,7 +97,8 @@ def build_graph(
 
 def term_key(word: str) -> str:
     """Return the key of a word's node; a possessive ending doesn't count."""
-    return f"term:{stem(fold(re.split(_APOSTROPHE, word)[0]))}"
+    bare = _ENDING.sub("", word)
+    return f"term:{stem(fold(bare))}"
 
 
 def _mentions(text: MemoryText, names: Names, found: dict[str, Node]) -> tuple[list[str], list[str]]:
@@ -111,7 +112,7 @@ def _mentions(text: MemoryText, names: Names, found: dict[str, Node]) -> tuple[l
         elif folded in names.projects:
             inner.setdefault(f"project:{folded}", ("project", names.projects[folded]))
         elif key := _term_key(token):
-            inner.setdefault(key, ("term", re.split(_APOSTROPHE, token)[0]))
+            inner.setdefault(key, ("term", _ENDING.sub("", token)))
     owners = {owner.key: owner for owner in [*text.owners, *_named_in_section(text, names)]}
     for key, owner in owners.items():
         _node(found, key, owner.kind).add(text, owner.label)

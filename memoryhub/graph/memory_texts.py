@@ -22,8 +22,9 @@ from memoryhub.lib.text.forgotten import without_mark
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.querysets import of_own_sessions
 
-MOST_ROWS = 5_000  # newest rows of each table
-MOST_MESSAGES = 6_000
+MOST_SESSIONS = 5_000
+MOST_ROWS = 2_500  # newest rows of each other table: more take many seconds and hardly change a graph of 2,000 nodes
+MOST_MESSAGES = 4_000
 MOST_CHARS = 600  # of each text
 FACT, KNOWLEDGE, HISTORY, SUMMARY, SAID, ANSWERED = 3.0, 3.0, 2.0, 2.0, 1.0, 0.5  # weights
 _MAY_HOLD_SECRET = re.compile(r"[^\s]{16}|://|passw|passphrase|pwd|secret|credential|token|key", re.IGNORECASE)
@@ -107,7 +108,7 @@ def _cut(rows: QuerySet[Any], column: str = "content") -> QuerySet[Any]:
 
 def _sessions(workspace: Workspace) -> dict[int, Owner]:
     rows = Session.objects.filter(workspace=workspace, archived_at=None).exclude(of_own_sessions())
-    found = rows.only("title", "key").order_by("-updated_at", "-pk")[:MOST_ROWS]
+    found = rows.only("title", "key").order_by("-updated_at", "-pk")[:MOST_SESSIONS]
     return {row.pk: Owner(f"session:{row.pk}", "session", str(row)[:80]) for row in found}
 
 
