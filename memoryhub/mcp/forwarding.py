@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from platformdirs import user_data_dir
 
 from memoryhub.mcp import handshake
-from memoryhub.mcp.handshake import VERSION_KEY, Wire
+from memoryhub.mcp.handshake import VERSION_KEY, Wire, decoded
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -129,7 +129,7 @@ def forward(wire: Wire, hub: Hub) -> bool:
     """
     opening: list[str] = []  # what another server has to know first
     while line := wire.readline():
-        message = _decoded(line)
+        message = decoded(line)
         is_opening = message.get("method") in OPENING
         if not wire.is_serving and not (wire.is_initializing or _own_version(message)):
             return _leave(wire, line)
@@ -171,17 +171,9 @@ def _answer(wire: Wire, message: dict[str, Any], status: int, body: bytes) -> No
         _refuse(wire, message, status, body)
 
 
-def _decoded(line: str) -> dict[str, Any]:
-    try:
-        message = json.loads(line)
-    except ValueError:
-        return {}
-    return message if isinstance(message, dict) else {}
-
-
 def _refuse(wire: Wire, message: dict[str, Any], status: int, body: bytes) -> None:
     """Answer a request that the hub refused, such as for its rate limit, in the words of its problem document."""
-    problem = _decoded(body.decode("utf-8", "replace"))
+    problem = decoded(body.decode("utf-8", "replace"))
     if "jsonrpc" in problem:
         wire.write(json.dumps(problem) + "\n")
         return

@@ -71,8 +71,8 @@ class Wire:
         """Return these lines first from ``readline``. An initialize request among them was answered before."""
         self._put_back = [*lines, *self._put_back]
         if not self.is_initializing:
-            requests = map(json.loads, lines)
-            self._initialized = next((one["id"] for one in requests if one.get("method") == "initialize"), None)
+            requests = [one for one in map(decoded, lines) if one.get("method") == "initialize"]
+            self._initialized = requests[0].get("id") if requests else None
 
     @property
     def is_initializing(self) -> bool:
@@ -100,7 +100,7 @@ class Wire:
 
     def _early_answer(self, line: str) -> dict[str, Any] | None:
         try:
-            request = json.loads(line)
+            request = decoded(line)
             method, number, params = request["method"], request["id"], request.get("params") or {}
             result = self.answers[method]
             if self._is_left_to_sdk or isinstance(number, bool) or not isinstance(number, int | str):
@@ -116,6 +116,15 @@ class Wire:
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
         return {"jsonrpc": "2.0", "id": number, "result": result}
+
+
+def decoded(line: str) -> dict[str, Any]:
+    """Return the message in a line; {} if it is no JSON object."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
 
 
 wire: Wire | None = None

@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 def test_results_update_while_typing_and_the_address_follows(page: Page, demo: None):
     page.goto("/w/pilot/search/")
+    expect(page.locator("[data-search]").first).to_be_focused()
     page.keyboard.type("kin")
     expect(page.locator("#search-offers [role=option]", has_text="kind:")).to_be_visible()
     page.keyboard.press("ArrowDown")

@@ -153,6 +153,7 @@ def test_a_person_is_forgotten_from_the_account_menu_in_four_clicks(page: Page, 
     page.goto("/")
     page.locator("summary[aria-label^='Account of']").click()
     page.get_by_role("link", name="Data about a person").click()
+    expect(page.get_by_label("Names")).to_be_focused()  # on the next page: typing doesn't wait for it
     page.keyboard.insert_text("Ana Lind")
     page.get_by_role("button", name="Find", exact=True).click()
     expect(page.locator("#erase")).to_contain_text("This can't be undone.")

@@ -110,6 +110,15 @@ def test_other_protocols_are_left_to_the_sdk(exchange):
     hub.stop()
 
 
+@pytest.mark.parametrize(
+    "line", ["nonsense\n", "[1]\n", "[" * 5_000 + "\n", '{"jsonrpc": "2.0", "method": "initialize"}\n']
+)
+def test_what_is_no_request_is_left_to_the_sdk(exchange, line):
+    hub = FakeHub()
+    assert exchange(hub, line) == (False, [], [line])
+    hub.stop()
+
+
 def test_what_the_hub_refuses_is_told_as_the_command_does(exchange):
     hub = FakeHub((200, READY), (429, LIMIT), (429, LIMIT), (400, {"jsonrpc": "2.0", "id": 3, "error": {"code": 1}}))
     lines = [request("tools/call", 1, name="x"), request("prompts/get", 2), request("nonsense", 3)]
