@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from django.db.models import Model, TextField
 from django.db.models.functions import Cast
@@ -92,23 +92,26 @@ def _removed_facts(workspace: Workspace) -> Iterator[str]:
 def _replaced_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the facts that people reworded, and the other lines that they removed, latest revisions first."""
     revisions = MemoryRevision.objects.filter(document__workspace=workspace, author_kind__in=PEOPLE)
-    changed = revisions.exclude(base=None).order_by("-pk").select_related("base", "document")[:MAX_REVISIONS]
+    changed = revisions.exclude(base=None).order_by("-pk")
+    values = changed.values_list("document", "document__separator", "base__content", "content")[:MAX_REVISIONS]
     added: set[tuple[int, str]] = set()
-    for revision in changed:
-        before, after = revision.base.content if revision.base else "", revision.content
-        if before == after:
-            continue
-        lost, new = Counter(before.split("\n")), Counter(after.split("\n"))
-        lost, new = lost - new, new - lost
-        texts: list[str] = []
-        if revision.document.separator:
-            changes = compare_facts(before, after)
+    for document, separator, before, after in values:
+        counts = Counter(before.split("\n"))
+        counts.subtract(after.split("\n"))
+        lost = [line for line, count in counts.items() if count > 0]
+        new = [line for line, count in counts.items() if count < 0]
+        if separator:
+            texts = _reworded(before, after)
         else:
-            texts += filter(_is_prose, lost)
-            changes = compare_facts("\n".join(lost), "\n".join(new))
-        texts += [was.text for was, _ in changes.rewritten]
-        yield from (text for text in texts if (revision.document_id, text) not in added)
-        added |= {(revision.document_id, line) for line in new}
+            texts = (*filter(_is_prose, lost), *_reworded("\n".join(lost), "\n".join(new)))
+        yield from (text for text in texts if (document, text) not in added)
+        added |= {(document, line) for line in new}
+
+
+@lru_cache(maxsize=1_000)
+def _reworded(before: str, after: str) -> tuple[str, ...]:
+    """Return the facts of a text that another one says in other words. Cached: each addition of an agent asks."""
+    return tuple(was.text for was, _ in compare_facts(before, after).rewritten)
 
 
 def _is_prose(line: str) -> bool:
