@@ -77,20 +77,20 @@ def _is_summary(row: Row) -> bool:
 def _copies(rows: list[Row]) -> dict[Any, Any]:
     """Return the ids of rows that a compression stored again, with the id of the first row that each one repeats."""
     times = [row["timestamp"] for row in rows if _is_summary(row) and isinstance(row["timestamp"], float)]
-    known: dict[tuple[Any, ...], list[Row]] = {}
+    known: dict[tuple[Any, ...], list[Any]] = {}  # ids by what was said, and by that and its time
     found: dict[Any, Any] = {}
     repeated: set[Any] = set()
     for row in rows:
         said, time = tuple(row[name] for name in SAID), row["timestamp"]
         is_batch = isinstance(time, float) and any(abs(time - other) < MAX_BATCH_SECONDS for other in times)
-        for other in known.get(said, []):
-            is_free = row["compacted"] or other["id"] not in repeated
-            if is_free and (is_batch or other["timestamp"] == time):
-                found[row["id"]] = other["id"]
-                repeated.add(other["id"])
-                break
-        else:
-            known.setdefault(said, []).extend([row] if row["compacted"] else [])
+        others = known.get(said if is_batch else (said, time), [])
+        other = next((one for one in others if row["compacted"] or one not in repeated), None)
+        if other is not None:
+            found[row["id"]] = other
+            repeated.add(other)
+        elif row["compacted"]:
+            known.setdefault(said, []).append(row["id"])
+            known.setdefault((said, time), []).append(row["id"])
     return found
 
 
