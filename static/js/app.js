@@ -2,6 +2,8 @@
 
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const dateFormat = (options) => /* in the reader's language, the day first, as on all pages */
+  new Intl.DateTimeFormat(document.documentElement.lang.replace(/^en$/, "en-GB") || undefined, options);
 
 /* Messages: requests that failed say so where messages are read out. */
 const say = (text, level = "problem", retry = null) => {

@@ -223,7 +223,7 @@
   /* Growth: nodes appear on the day they were first mentioned. */
   const days = [...new Set(nodes.map(({ first }) => first).filter(Boolean))].sort();
   const output = one("output", day.parentElement), play = one("[data-play]", root);
-  const written = new Intl.DateTimeFormat(document.documentElement.lang.replace(/^en$/, "en-GB") || undefined, { /* the day first, as on all pages */ dateStyle: "medium", timeZone: "UTC" });
+  const written = dateFormat({ dateStyle: "medium", timeZone: "UTC" });
   const setDay = () => {
     const place = Number(day.value);
     until = place >= days.length - 1 ? "9999" : days[place];

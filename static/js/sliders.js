@@ -18,7 +18,7 @@ document.querySelectorAll("[data-slider]").forEach((slider) => {
 /* A slider of moments, in seconds since 1970, says which one it is at. */
 document.querySelectorAll("[data-moment-of]").forEach((output) => {
   const slider = document.getElementById(output.dataset.momentOf);
-  const format = new Intl.DateTimeFormat(document.documentElement.lang.replace(/^en$/, "en-GB"), { /* the day first, as on all pages */ dateStyle: "medium", timeStyle: "short" });
+  const format = dateFormat({ dateStyle: "medium", timeStyle: "short" });
   const say = () => {
     output.textContent = format.format(new Date(slider.valueAsNumber * 1000));
     slider.setAttribute("aria-valuetext", output.textContent);
