@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from operator import or_
 
 from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Cast
@@ -69,10 +71,8 @@ def _differing_facts() -> Iterator[Finding]:
 def check_origins() -> tuple[int, Iterable[Finding]]:
     """Each origin of a fact fits its kind and belongs to the fact's workspace."""
     kinds, links = FactSource.Kind, ("run", "entry", "history_entry")
-    foreign = FactSource.objects.filter(pk__in=[])
-    for name in links:
-        others = Q(**{f"{name}__isnull": False}) & ~Q(**{f"{name}__workspace": F("fact__workspace")})
-        foreign = foreign | FactSource.objects.filter(others)
+    others = (Q(**{f"{name}__isnull": False}) & ~Q(**{f"{name}__workspace": F("fact__workspace")}) for name in links)
+    foreign = FactSource.objects.filter(reduce(or_, others))
     found = [("it belongs to another workspace", f"origin {pk}") for pk in _pks(foreign)]
     has_score = Q(score__gt=0, score__lte=1)
     fits = (
@@ -86,7 +86,7 @@ def check_origins() -> tuple[int, Iterable[Finding]]:
     return FactSource.objects.count(), found
 
 
-def _pks(rows: QuerySet[FactSource]) -> list[int]:
+def _pks(rows: QuerySet[FactSource] | QuerySet[MemoryDocument]) -> list[int]:
     return list(rows.order_by("pk").values_list("pk", flat=True)[:100])
 
 
@@ -166,11 +166,8 @@ def check_written() -> tuple[int, Iterable[Finding]]:
     )
     forged = written.exclude(Exists(records))
     found = [("no record of writing its file", f"document {pk}") for pk in forged.values_list("pk", flat=True)]
-    foreign = MemoryDocument.objects.filter(pk__in=[])
-    for name in ("synced_revision", "written_over"):
-        others = Q(**{f"{name}__isnull": False}) & ~Q(**{f"{name}__document": F("pk")})
-        foreign = foreign | MemoryDocument.objects.filter(others)
-    found += [
-        ("its file's text is of another document", f"document {pk}") for pk in foreign.values_list("pk", flat=True)
-    ]
+    synced = Q(synced_revision__isnull=False) & ~Q(synced_revision__document=F("pk"))
+    written_over = Q(written_over__isnull=False) & ~Q(written_over__document=F("pk"))
+    foreign = MemoryDocument.objects.filter(synced | written_over)
+    found += [("its file's text is of another document", f"document {pk}") for pk in _pks(foreign)]
     return written.count(), found
