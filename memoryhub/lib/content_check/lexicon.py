@@ -105,7 +105,7 @@ _Entry = tuple[str, int, tuple[str, ...]]  # language, concepts, further words o
 
 _UNSPACED = {"zh", "ja", "ko"}
 _VARYING = {"ar", "hi", "bn", "fa-ur"}  # longer words match as prefixes, Arabic ones without their particles
-_EXACT_LETTERS = 2  # up to which Bengali words don't match as prefixes
+_EXACT_LETTERS = {"bn": 2}  # up to which words don't match as prefixes
 _NEGATED_FORMS = {"tr", "ja", "ko", "bn"}  # in these, the words of telling are listed with their negation
 _TABLES = {
     "en": words_germanic.ENGLISH,
@@ -198,7 +198,7 @@ def _add_word(index: _Index, first: str, entry: _Entry) -> None:
     language, bits, rest = entry
     if language in _UNSPACED and not first.isascii():
         index.unspaced.setdefault(first, []).append(entry)
-    elif first.endswith("*") or (language in _VARYING and (language != "bn" or len(first) > _EXACT_LETTERS)):
+    elif first.endswith("*") or (language in _VARYING and len(first) > _EXACT_LETTERS.get(language, 0)):
         index.prefix.setdefault(first.strip("*"), []).append(entry)
     elif first.startswith("*"):
         index.suffix.setdefault(first[1:], []).append(entry)
