@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memoryhub.lib.files.safe_folder import Folder
-from memoryhub.lib.layouts.nanobot.layout import WORKSPACE_ID, join_path
+from memoryhub.lib.files.safe_folder import Folder, join_path
+from memoryhub.lib.layouts.nanobot.layout import WORKSPACE_ID
 
 PARTS = ("sessions", "memory", "state")
 TREES = {  # sub-folders that hold nothing but an agent's files, watched with all their descendants

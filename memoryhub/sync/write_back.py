@@ -30,10 +30,9 @@ from knowledge_app.services.documents.write_rules import FILE_PATHS, refusal_of,
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
 from memoryhub.forgetting.import_filter import import_rules, without_forgotten
-from memoryhub.lib.files.safe_folder import FileInfo, Folder, FolderMissing, UnreadableFile
+from memoryhub.lib.files.safe_folder import FileInfo, Folder, FolderMissing, UnreadableFile, join_path
 from memoryhub.lib.layouts.documents import parse_document
 from memoryhub.lib.layouts.grip import parse_knowledge
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileKind, FileRead, KnowledgeRecord
 from memoryhub.sync.atomic_replace import Replaced, import_quiet_copies, private_names, replace_file
 from sessions_app.models import SourceFile, Workspace

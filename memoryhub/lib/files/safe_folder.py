@@ -340,6 +340,11 @@ class Folder:
         return False
 
 
+def join_path(folder: str, name: str) -> str:
+    """Return the path of a name in a folder; "" is the outermost folder."""
+    return f"{folder}/{name}" if folder else name
+
+
 def stamp_of(info: os.stat_result) -> str:
     """Return the stamp of a file from its stat result; see ``Folder.stamp``."""
     return f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}-{info.st_ctime_ns}"

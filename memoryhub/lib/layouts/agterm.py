@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
-from memoryhub.lib.files.safe_folder import Folder
+from memoryhub.lib.files.safe_folder import Folder, join_path
 from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.entries import INVALID_TIME
 from memoryhub.lib.layouts.json_file import open_json
 from memoryhub.lib.layouts.message_parts import hash_of
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     KEPT_IN_PLACE,
     REPAIRED,

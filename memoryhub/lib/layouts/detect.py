@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile, join_path
 from memoryhub.lib.layouts import basic_memory, hub_folder, memory_bank, server_memory
 from memoryhub.lib.layouts.claude_code import layout as claude_code
 from memoryhub.lib.layouts.codex import layout as codex
@@ -14,7 +14,7 @@ from memoryhub.lib.layouts.gemini_cli import layout as gemini_cli
 from memoryhub.lib.layouts.grid import layout as grid
 from memoryhub.lib.layouts.grid.sessions import session_files
 from memoryhub.lib.layouts.hermes import layout as hermes
-from memoryhub.lib.layouts.nanobot.layout import WORKSPACE_ID, join_path
+from memoryhub.lib.layouts.nanobot.layout import WORKSPACE_ID
 from memoryhub.lib.layouts.openclaw import layout as openclaw
 from memoryhub.lib.layouts.opencode import layout as opencode
 from memoryhub.lib.layouts.records import DetectedLayout

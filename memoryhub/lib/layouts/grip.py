@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile, join_path
 from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
@@ -21,7 +21,6 @@ from memoryhub.lib.layouts.documents import (
 )
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     KEPT_IN_PLACE,
     REPAIRED,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast, get_args
 
 from memoryhub.lib import vectors
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.layouts import grip
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry, rejection_reason
@@ -29,7 +29,6 @@ from memoryhub.lib.layouts.hub import (
     VERSION,
     DocumentInfo,
 )
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     CachedResponseRecord,

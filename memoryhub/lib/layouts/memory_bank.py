@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.files.safe_folder import Folder, SkippedPath
+from memoryhub.lib.files.safe_folder import Folder, SkippedPath, join_path
 from memoryhub.lib.layouts import cline_tasks
 from memoryhub.lib.layouts.basic_memory import is_hidden, read_note
 from memoryhub.lib.layouts.documents import unread_file
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead
 
 LAYOUT = "memory-bank"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.files.safe_folder import Folder, SkippedPath, display_path
+from memoryhub.lib.files.safe_folder import Folder, SkippedPath, display_path, join_path
 from memoryhub.lib.layouts import agterm, basic_memory, grip, hub, hub_folder, memory_bank, server_memory
 from memoryhub.lib.layouts.claude_code import layout as claude_code
 from memoryhub.lib.layouts.codex import layout as codex
@@ -15,7 +15,6 @@ from memoryhub.lib.layouts.gemini_cli import layout as gemini_cli
 from memoryhub.lib.layouts.grid import layout as grid
 from memoryhub.lib.layouts.hermes import layout as hermes
 from memoryhub.lib.layouts.nanobot import layout as nanobot
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.openclaw import layout as openclaw
 from memoryhub.lib.layouts.opencode import layout as opencode
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead

@@ -8,14 +8,13 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, SkippedPath, UnreadableFile
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, SkippedPath, UnreadableFile, join_path
 from memoryhub.lib.layouts.claude_code import forks
 from memoryhub.lib.layouts.claude_code.session import read_records
 from memoryhub.lib.layouts.documents import empty_file, read_document, unreadable_file
 from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
 from memoryhub.lib.layouts.message_parts import call_ref, own_id
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     DetectedLayout,
     DocumentLimit,

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.layouts.codex.session import Rollout, read_rollout
 from memoryhub.lib.layouts.documents import empty_file, read_document, unreadable_file
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import own_id
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, visible_line
 

@@ -46,7 +46,8 @@ def read_rollout(
     """
     rollout = Rollout(path, zone, base)
     counts, last = rollout.counts, None
-    for counts.at, record in json_lines(stream, path, rollout.problems):
+    for number, record in json_lines(stream, path, rollout.problems):
+        counts.at = number
         ordinal = record.get("ordinal") if isinstance(record, dict) else None
         if ordinal is not None and record == last:
             counts.add(REPEATED, "imported", "noted")

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.layouts.documents import empty_file, read_document, unread_file, unreadable_file
 from memoryhub.lib.layouts.gemini_cli.entries import session_record
 from memoryhub.lib.layouts.gemini_cli.log import ChatLog
 from memoryhub.lib.layouts.json_file import load_json, open_json
 from memoryhub.lib.layouts.jsonl import json_lines
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
 from memoryhub.lib.validation import clean_text, visible_line
@@ -141,7 +140,8 @@ def _read_chat(folder: Folder, chat: _Chat, program: str, zone: tzinfo) -> FileR
     def parse(stream: Stream) -> ChatLog:
         problems.clear()
         log = ChatLog(notes=ProblemCounts(chat.path))
-        for log.notes.at, value in json_lines(stream, chat.path, problems):
+        for number, value in json_lines(stream, chat.path, problems):
+            log.notes.at = number
             log.apply(value)
         log.notes.at = ""
         return log

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, tzinfo
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile, join_path
 from memoryhub.lib.json_numbers import SpelledText, dump_json, with_spellings
 from memoryhub.lib.layouts.documents import unread_file, unreadable_file
 from memoryhub.lib.layouts.grid.sessions import read_sessions
 from memoryhub.lib.layouts.json_file import decode_file, open_json
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     DetectedLayout,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import Folder, Stream, UnreadableFile
+from memoryhub.lib.files.safe_folder import Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.message_parts import hash_of
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, FileRead, Problem, SessionRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.validation import BadJSON, Decoded, decode_json, json_text

@@ -11,13 +11,12 @@ from datetime import UTC, tzinfo
 from functools import partial
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile, join_path
 from memoryhub.lib.files.sqlite_source import LOG, Row, Store, is_store
 from memoryhub.lib.layouts.agent_entries import decoded, short_text
 from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.hermes.messages import MESSAGE, read_rows
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.problem_counts import MAX_NAMED, ProblemCounts
 from memoryhub.lib.layouts.records import (
     DetectedLayout,

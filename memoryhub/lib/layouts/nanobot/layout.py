@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.json_numbers import SPELLINGS, with_spellings
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
@@ -64,10 +64,6 @@ class _Lines:
     unknown: list[Any] = field(default_factory=list)  # [number of entries before it, record]
     unknown_bytes: int = 0
     private_count: int = 0  # records of provider state
-
-
-def join_path(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
 
 
 def session_files(folder: Folder, detected: DetectedLayout) -> list[SessionFile]:

@@ -80,7 +80,8 @@ def read_events(session_id: str, events: list[Event], counts: ProblemCounts, zon
     for event in events:
         counts.at = event.place
         kind = event.value.get("type")
-        if event.id and seen.setdefault(event.id, event.value) == event.value and seen[event.id] is not event.value:
+        first = seen.setdefault(event.id, event.value) if event.id else event.value
+        if first is not event.value and first == event.value:
             counts.add(REPEATED, "imported", "noted")
         elif kind == "reset":
             parts[-1].finish()

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterator
 from datetime import tzinfo
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, FileInfo, Folder, Stream, UnreadableFile
+from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, FileInfo, Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.layouts.documents import empty_file, unread_file, unreadable_file
 from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.jsonl import json_lines
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.openclaw.events import Event, read_events
 from memoryhub.lib.layouts.openclaw.store import NODE, WINDOW, session_records
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
@@ -107,17 +106,19 @@ def _events(
 
 
 def _decoded(lines: Iterator[tuple[int, bytes]], counts: ProblemCounts) -> Iterator[tuple[int, Any]]:
-    for counts.at, line in lines:
+    for number, line in lines:
+        counts.at = number
         if line.strip():
             try:
-                yield int(counts.at), decode_json(line.decode("utf-8", "backslashreplace")).value
+                yield number, decode_json(line.decode("utf-8", "backslashreplace")).value
             except BadJSON:
                 counts.add("a line is not JSON", "skipped", "rejected", line)
 
 
 def _numbered(lines: Iterator[tuple[int, Any]], counts: ProblemCounts) -> Iterator[Event]:
-    for counts.at, value in lines:
+    for number, value in lines:
+        counts.at = number
         if isinstance(value, dict):
-            yield Event(int(counts.at), value, is_line=True)
+            yield Event(number, value, is_line=True)
         else:
             counts.add("a record is not an object", "skipped", "rejected")

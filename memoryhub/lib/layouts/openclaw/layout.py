@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.files.safe_folder import Folder, SkippedPath
+from memoryhub.lib.files.safe_folder import Folder, SkippedPath, join_path
 from memoryhub.lib.files.sqlite_source import LOG
 from memoryhub.lib.layouts.documents import read_document, unread_file
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.openclaw.files import INDEX, read_files, session_names
 from memoryhub.lib.layouts.openclaw.store import sessions
 from memoryhub.lib.layouts.records import (

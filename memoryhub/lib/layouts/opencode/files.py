@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import FileInfo, Folder, UnreadableFile
+from memoryhub.lib.files.safe_folder import FileInfo, Folder, UnreadableFile, join_path
 from memoryhub.lib.layouts.documents import unreadable_file
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.opencode.messages import Message, Part, call_ids
 from memoryhub.lib.layouts.opencode.sessions import project_path, session_record
 from memoryhub.lib.layouts.problem_counts import ProblemCounts

@@ -9,12 +9,11 @@ from datetime import UTC, tzinfo
 from functools import partial
 from typing import Any
 
-from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.files.safe_folder import Folder, UnreadableFile, join_path
 from memoryhub.lib.files.sqlite_source import LOG, Row, Store, is_store
 from memoryhub.lib.layouts.agent_entries import decoded
 from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
-from memoryhub.lib.layouts.nanobot.layout import join_path
 from memoryhub.lib.layouts.opencode.files import FOLDER, read_files, rows_of_files, session_files, worktrees_of_files
 from memoryhub.lib.layouts.opencode.forks import Copies, find_copies, with_original_ids
 from memoryhub.lib.layouts.opencode.messages import TASK, Message, Part, call_ids
@@ -107,7 +106,8 @@ def _records(store: Store, row: Row, copies: Copies, zone: tzinfo, counts: Probl
         if (value := _object(one, "a message", counts)) is not None:
             message = Message(str(one["id"])[:MAX_OWN_ID], value, parts.pop(one["id"], []))
             messages.append(with_original_ids(store, copies, message, ids))
-    for counts.at in [part.id for orphans in parts.values() for part in orphans]:
+    for orphan in (one for group in parts.values() for one in group):
+        counts.at = orphan.id
         counts.add("a part of a message that isn't there", "skipped", "rejected")
     given = dict(row) | {key: _value(row[key]) for key in ("revert", "metadata", "model") if row[key] is not None}
     if isinstance(revert := given.get("revert"), dict):
