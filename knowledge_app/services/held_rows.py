@@ -17,7 +17,7 @@ from django.db.models import Model, QuerySet
 
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.removed_texts import RemovedTexts
-from memoryhub.lib.content_check.ahead import findings_in
+from memoryhub.lib.content_check.precheck import findings_in
 from memoryhub.lib.layouts.records import Problem
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record

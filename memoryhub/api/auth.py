@@ -22,7 +22,7 @@ from ninja.security import HttpBearer
 from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require
 from memoryhub.agents.call_limits import spend_call
 from memoryhub.api.problems import error_problem, fault_problem, problem
-from memoryhub.lib.content_check.ahead import checked_ahead
+from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.database.faults import fault_of
 from memoryhub.lib.errors import MemoryHubError
@@ -157,7 +157,7 @@ def idempotent(run: View) -> View:
         if len(key) > MAX_KEY:
             return problem(400, "bad_idempotency_key", f"An idempotency key may have at most {MAX_KEY} characters.")
         call = WriteCall(caller, key, _request_hash(request))  # before the transaction: a slow body would prolong it
-        with checked_ahead(_texts_to_check(request)):
+        with prechecked(_texts_to_check(request)):
             return _run_once(call, lambda: run(request, *args, **kwargs))
 
     return operation

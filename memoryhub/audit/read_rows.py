@@ -21,7 +21,7 @@ from knowledge_app.models import (
     Observation,
 )
 from memoryhub.audit.access_log import TABLES
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.masked_text import masked
 from memoryhub.models import AccessedRow
 from memoryhub.search.views.rows import history_url

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Min, Q, QuerySet
 
 from knowledge_app.models import Concern
-from memoryhub.hygiene.sides import Side, concern_sides
+from memoryhub.hygiene.concern_rows import ConcernRow, rows_of_concerns
 from sessions_app.models import Workspace
 
 Kind, Status = Concern.Kind, Concern.Status
@@ -21,7 +21,7 @@ class Cluster:
 
     first: Concern
     concern_pks: list[int]
-    sides: list[Side]
+    sides: list[ConcernRow]
 
     @property
     def other_count(self) -> int:
@@ -58,11 +58,11 @@ def concerns_of_cluster(concern: Concern) -> list[Concern]:
 
 def sides_of_concerns(
     workspace: Workspace, concerns: Sequence[Concern], *, may_forget: bool = False
-) -> list[tuple[Concern, list[Side], Cluster | None]]:
+) -> list[tuple[Concern, list[ConcernRow], Cluster | None]]:
     """Return concerns with their rows, and duplicates with their clusters. A few queries, for any number of them."""
     pks = whole_clusters(workspace, [concern.pk for concern in concerns])
     whole = list(Concern.objects.filter(pk__in=pks).order_by("id"))
-    sides = {one.pk: found for one, found in concern_sides(workspace, whole, may_forget=may_forget)}
+    sides = {one.pk: found for one, found in rows_of_concerns(workspace, whole, may_forget=may_forget)}
     groups: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
     for one in (found for found in whole if found.kind == Kind.DUPLICATE):
         groups[one.status, one.table, one.object_id].append(one.pk)
@@ -75,6 +75,6 @@ def sides_of_concerns(
     return shown
 
 
-def _cluster(concern: Concern, group: list[int], sides: dict[int, list[Side]]) -> Cluster | None:
+def _cluster(concern: Concern, group: list[int], sides: dict[int, list[ConcernRow]]) -> Cluster | None:
     found = {(side.table, side.pk): side for pk in group for side in sides[pk] if side.is_living}
     return Cluster(concern, group, list(found.values())) if found else None

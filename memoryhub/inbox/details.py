@@ -13,7 +13,7 @@ from django.utils import timezone
 from knowledge_app.models import Concern, HeldChange, HeldRow, MemoryDocument
 from memoryhub.forgetting.agent_files import BAR, text_of_file
 from memoryhub.hygiene.clusters import sides_of_concerns
-from memoryhub.hygiene.sides import concern_sides
+from memoryhub.hygiene.concern_rows import rows_of_concerns
 from memoryhub.inbox import sources
 from memoryhub.inbox.decisions import buttons, noted_imports
 from memoryhub.inbox.items import InboxItem
@@ -83,7 +83,7 @@ def _held_row(request: HttpRequest, held: HeldRow, _workspaces: Any) -> dict[str
 
 def _finding(request: HttpRequest, concern: Concern, _workspaces: Any) -> dict[str, Any]:
     may_forget = has_role(request.user, concern.workspace, OPERATOR)
-    [(_, sides)] = concern_sides(concern.workspace, [concern], may_forget=may_forget)
+    [(_, sides)] = rows_of_concerns(concern.workspace, [concern], may_forget=may_forget)
     return {"concern": concern, "sides": sides}
 
 

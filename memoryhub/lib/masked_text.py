@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.scanners import MASK, mask_secrets, scan_secrets
 
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')

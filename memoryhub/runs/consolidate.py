@@ -10,18 +10,18 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import HeldChange, MemoryRevision
-from knowledge_app.services.documents.checked_proposals import (
-    Proposal,
-    held_facts,
-    without_flagged_lines,
-    without_held_facts,
-)
 from knowledge_app.services.documents.consolidation import (
     CONTEXT_HEADING,
     Plan,
     apply_proposal,
     is_due,
     plan_consolidation,
+)
+from knowledge_app.services.documents.consolidation_guard import (
+    Proposal,
+    held_facts,
+    without_flagged_lines,
+    without_held_facts,
 )
 from knowledge_app.services.documents.model_replies import EMPTY_MEMORY, read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY

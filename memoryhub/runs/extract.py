@@ -15,7 +15,7 @@ from knowledge_app.services.documents.model_replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, NewObservation, store
 from memoryhub.find_by_name import session_of
-from memoryhub.lib.content_check.ahead import findings_in
+from memoryhub.lib.content_check.precheck import findings_in
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
 from memoryhub.lib.text.reply_faults import check_reply, keep_reply

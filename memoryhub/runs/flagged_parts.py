@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from knowledge_app.models import HeldChange
-from knowledge_app.services.documents.checked_proposals import foreign_facts, foreign_reason
+from knowledge_app.services.documents.consolidation_guard import foreign_facts, foreign_reason
 from knowledge_app.services.documents.held_changes import Hunk, hunks_of
 from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.text.change_guard import check_change

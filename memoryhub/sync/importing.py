@@ -30,7 +30,7 @@ from memoryhub.forgetting.import_filter import import_rules, shown_path, without
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.jobs.uploads import is_upload, readable_path
-from memoryhub.lib.content_check.ahead import checked_ahead
+from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.files.safe_folder import Folder, FolderMissing
 from memoryhub.lib.import_counts import ImportCounts, import_sentence
@@ -53,11 +53,11 @@ from memoryhub.lib.layouts.records import (
 from memoryhub.lib.process_locks import process_lock
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.archives import extract_archive
-from memoryhub.sync.check_ahead import new_texts
 from memoryhub.sync.fork_order import originals_first
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.projects import choose_project
 from memoryhub.sync.source_workspace import workspace_for
+from memoryhub.sync.texts_to_check import new_texts
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.compressing.model_choice import embedding_settings_for
@@ -243,7 +243,7 @@ def import_source_file(
 
     ``folder``: which the file is in; None for the workspace's own.
     """
-    with checked_ahead(new_texts(workspace, read)):
+    with prechecked(new_texts(workspace, read)):
         return _import_source_file(workspace, read, now, folder, dry_run=dry_run)
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryhub.lib.content_check import shape
-from memoryhub.lib.content_check.ahead import MAX_CHECKED_CHARS, findings_in
 from memoryhub.lib.content_check.check import check_text
+from memoryhub.lib.content_check.hidden_content import hidden_in, show_invisible
 from memoryhub.lib.content_check.normalising import fold, variants
 from memoryhub.lib.content_check.overrides import imitates_role, overrides_instructions
-from memoryhub.lib.content_check.reach import reach_of, show_invisible
+from memoryhub.lib.content_check.precheck import MAX_CHECKED_CHARS, findings_in
 from memoryhub.lib.content_check.rules import judge_rules
 from memoryhub.lib.content_check.targets import has_target
 
@@ -201,7 +201,7 @@ def test_patterns_need_linear_time(part):
 
 @pytest.mark.parametrize("start", ["<", "](", "](<", "[a]: ", "![a]", "</"])
 def test_long_runs_of_spaces_need_linear_time(start):
-    assert reach_of(start + " " * 200_000) is None
+    assert hidden_in(start + " " * 200_000) is None
 
 
 def test_a_text_that_is_too_long_to_check_has_a_finding():

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument
-from knowledge_app.services.documents.checked_proposals import Proposal
 from knowledge_app.services.documents.consolidation import apply_proposal, plan_consolidation, undo_consolidation
+from knowledge_app.services.documents.consolidation_guard import Proposal
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import MemoryHubError

@@ -9,8 +9,8 @@ import pytest
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
 from knowledge_app.services.documents import consolidation
-from knowledge_app.services.documents.checked_proposals import Proposal
 from knowledge_app.services.documents.consolidation import apply_proposal, plan_consolidation
+from knowledge_app.services.documents.consolidation_guard import Proposal
 from knowledge_app.services.documents.editing import curate_facts, edit_fact, remove_facts
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.lib.errors import MemoryHubError

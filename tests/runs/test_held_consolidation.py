@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils import timezone
 
 from knowledge_app.models import Fact, HeldChange, HistoryEntry
-from knowledge_app.services.documents.checked_proposals import HELD_LINE
+from knowledge_app.services.documents.consolidation_guard import HELD_LINE
 from knowledge_app.services.documents.held_changes import hunks_of
 from knowledge_app.services.documents.undone_decisions import undo_decision
 from memoryhub.integrity import check_memory

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import REQUESTED
 from knowledge_app.services.documents.change_review import judge, store_held
-from knowledge_app.services.documents.checked_proposals import (
+from knowledge_app.services.documents.consolidation_guard import (
     CheckedProposal,
     Proposal,
     check_proposal,

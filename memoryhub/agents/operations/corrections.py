@@ -18,7 +18,7 @@ from knowledge_app.services.rows.proposed_edits import is_own_row, propose_edit
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import record_access
-from memoryhub.lib.content_check.ahead import checked_ahead
+from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.validation import clean_text
 from memoryhub.origins.explanation import find_fact, steps_of
@@ -69,7 +69,7 @@ def correct(caller: Caller, kind: str, pk: int, text: str, *, reason: str = "", 
     values = {found.text: new} | ({"is_json": False} if found is KEY_VALUES else {})
     if new == getattr(row, found.text):
         return _document(kind, pk, "unchanged")
-    with checked_ahead([new]):
+    with prechecked([new]):
         return _change_row(caller, kind, found, row, "assign", values, reason, now)
 
 

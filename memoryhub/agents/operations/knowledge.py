@@ -17,7 +17,7 @@ from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.agents.operations.reading import readable_scope, record_access, record_results
 from memoryhub.as_json import knowledge_document, observation_document
-from memoryhub.lib.content_check.ahead import checked_ahead
+from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.search.query import parse
@@ -61,7 +61,7 @@ def learn(
     """Add a knowledge entry; return it and whether it is new. A known entry counts another use. Raises Invalid."""
     require(caller, "append")
     by = By(caller.actor, now)
-    with checked_ahead([content, source, *tags]):
+    with prechecked([content, source, *tags]):
         added = add_knowledge(caller.workspace, content, category=category, source=source, tags=tags, by=by)
     return knowledge_document(added.entry), added.is_new
 
@@ -71,7 +71,7 @@ def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: d
     require(caller, "edit")
     entry = _entry(caller, pk)
     texts = [values.get("content", ""), values.get("source", ""), *values.get("tags", ())]
-    with checked_ahead(texts):
+    with prechecked(texts):
         save_entry(entry, values, by=By(caller.actor, now))
     entry = _entry(caller, pk)
     record_access(
@@ -96,7 +96,7 @@ def remember(caller: Caller, observations: Sequence[NewObservation], *, now: dat
     require(caller, "append")
     if not 0 < len(observations) <= MAX_OBSERVATIONS:
         raise LimitExceeded(f"Send 1 to {MAX_OBSERVATIONS} observations per call.", code="too_many_at_once")
-    with checked_ahead(text for one in observations for text in (one.content, one.source)):
+    with prechecked(text for one in observations for text in (one.content, one.source)):
         stored = store(caller.workspace, observations, by=By(caller.actor, now))
     added = Observation.objects.filter(pk__in=[row.pk for row in stored.added]).select_related("hold").order_by("id")
     return {
@@ -175,7 +175,7 @@ def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
 def set_value(caller: Caller, key: str, value: str, *, is_json: bool = False, now: datetime) -> Document:
     """Set the value of a key (grid's memory_write), text or JSON text. Earlier values are kept. Raises Invalid."""
     require(caller, "edit")
-    with checked_ahead([key, value]):
+    with prechecked([key, value]):
         return _value(write_value(caller.workspace, key, value, is_json=is_json, by=By(caller.actor, now)))
 
 

@@ -16,7 +16,7 @@ from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import readable_workspace, record_access
 from memoryhub.find_by_name import find_document
-from memoryhub.lib.content_check.ahead import checked_ahead
+from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.http.pagination import rows_after
@@ -171,7 +171,7 @@ def append_history(caller: Caller, text: str, *, session_key: str = "", now: dat
     require(caller, "append")
     if not text.strip() or len(text) > MAX_ENTRY:
         raise Invalid(f"A history entry must have 1 to {MAX_ENTRY:,} characters.", code="bad_note")
-    with checked_ahead([text]):
+    with prechecked([text]):
         entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=session_key)
     return history_document(entry)
 

@@ -20,7 +20,7 @@ from memoryhub.conversations.context_budget import (
     source_of,
 )
 from memoryhub.conversations.provider_shapes import anthropic_body, openai_body
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.masked_text import masked

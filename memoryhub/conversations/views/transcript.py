@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from memoryhub.conversations.forms import AppendForm
 from memoryhub.conversations.relatives import relatives_of
 from memoryhub.lib.charts import EntryRange, Mark, Minimap, minimap
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import parse_int

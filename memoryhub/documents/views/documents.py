@@ -17,7 +17,7 @@ from knowledge_app.services.documents.delivery import delivery_of, delivery_of_f
 from knowledge_app.services.documents.revisions import record_reveal
 from memoryhub.documents.views.header import document_context
 from memoryhub.jobs.queue import LIVE
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.date_ranges import read_day
 from memoryhub.lib.document_size import is_oversize, shown_part
 from memoryhub.lib.http.htmx import render_page

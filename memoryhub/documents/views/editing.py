@@ -24,7 +24,7 @@ from knowledge_app.services.documents.revisions import content_hash, record_reve
 from memoryhub.documents.blame_runs import PAGE_LINES, blame_runs
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.documents.views.header import document_context, find_document
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize, shown_fact, shown_part
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.lib.http.htmx import render_page

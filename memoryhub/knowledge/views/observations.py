@@ -20,7 +20,7 @@ from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chos
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.lib.bulk_selection import Action, action_value
-from memoryhub.lib.content_check.ahead import findings_in
+from memoryhub.lib.content_check.precheck import findings_in
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import keyset_page

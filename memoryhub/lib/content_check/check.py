@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memoryhub.lib.content_check.reach import reach_of
+from memoryhub.lib.content_check.hidden_content import hidden_in
 from memoryhub.lib.content_check.resemblance import SENTENCE_END
 from memoryhub.lib.content_check.shape import EXPLANATIONS, INSTRUCTION, may_have_finding, resembles, shape_of
 
@@ -73,8 +73,8 @@ def flagged_lines(text: str) -> set[int]:
 def _check_line(line: str, number: int) -> Finding | None:
     if not line.strip():
         return None
-    if reach := reach_of(line):
-        return Finding(reach[0], number, reach[1])
+    if hidden := hidden_in(line):
+        return Finding(hidden[0], number, hidden[1])
     step = MAX_LINE_CHARS - OVERLAP_CHARS
     for start in range(0, len(line), step):
         if code := shape_of(line[start : start + MAX_LINE_CHARS]):

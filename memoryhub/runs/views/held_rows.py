@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row, remove_rows
 from memoryhub.edit_responses import add_edit_message
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access

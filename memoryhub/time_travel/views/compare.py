@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET
 
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.lib.text.diff import DiffLine

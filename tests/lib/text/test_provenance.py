@@ -1,6 +1,6 @@
 import pytest
 
-from knowledge_app.services.documents.checked_proposals import (
+from knowledge_app.services.documents.consolidation_guard import (
     HELD_LINE,
     Proposal,
     held_facts,

@@ -30,7 +30,7 @@ def hides_characters(text: str) -> bool:
     return bool(INVISIBLE.search(LEGITIMATE_INVISIBLE.sub("", text)))
 
 
-def reach_of(line: str) -> tuple[str, str] | None:
+def hidden_in(line: str) -> tuple[str, str] | None:
     """Return the code and the explanation of what a line hides or loads, or None. Takes linear time."""
     if hides_characters(line):
         return "invisible", "contains invisible characters"

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from knowledge_app.models import Concern
 from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
-from memoryhub.lib.content_check.reach import show_invisible
+from memoryhub.lib.content_check.hidden_content import show_invisible
 from sessions_app.models import Workspace
 
 PLACES = {
@@ -24,7 +24,7 @@ PLACES = {
 
 
 @dataclass(frozen=True)
-class Side:
+class ConcernRow:
     """A row of a concern: its table and key, its kind, its text with secrets masked, and its URL.
 
     ``is_exact``: whether the text is the stored one, neither masked nor cut.
@@ -42,9 +42,9 @@ class Side:
     forget_url: str = ""
 
 
-def concern_sides(
+def rows_of_concerns(
     workspace: Workspace, concerns: Sequence[Concern], *, may_forget: bool
-) -> list[tuple[Concern, list[Side]]]:
+) -> list[tuple[Concern, list[ConcernRow]]]:
     """Return concerns with their rows. One query per table."""
     pks_by_table: defaultdict[str, set[int]] = defaultdict(set)
     for concern in concerns:
@@ -56,13 +56,13 @@ def concern_sides(
     for concern in concerns:
         places = [(concern.table, concern.object_id), (concern.other_table, concern.other_id or 0)]
         rows = [found.get(table, {}).get(pk) for table, pk in places if table]
-        shown.append((concern, [_side(workspace, concern, row, may_forget=may_forget) for row in rows if row]))
+        shown.append((concern, [_concern_row(workspace, concern, row, may_forget=may_forget) for row in rows if row]))
     return shown
 
 
-def _side(workspace: Workspace, concern: Concern, row: Row, *, may_forget: bool) -> Side:
+def _concern_row(workspace: Workspace, concern: Concern, row: Row, *, may_forget: bool) -> ConcernRow:
     text = show_invisible(shown_text(row, concern.kind))
-    return Side(
+    return ConcernRow(
         row.table,
         row.pk,
         WORDS[row.table],

@@ -15,7 +15,7 @@ _checked: ContextVar[Mapping[str, list[Finding]]] = ContextVar("checked", defaul
 
 
 @contextmanager
-def checked_ahead(texts: Iterable[str]) -> Iterator[None]:
+def prechecked(texts: Iterable[str]) -> Iterator[None]:
     """Check texts now; in this block, ``findings_in`` returns their findings at once."""
     token = _checked.set({text: findings_in(text) for text in {text.strip() for text in texts}})
     try:
