@@ -70,38 +70,38 @@ checks: dev
 	$(PROJECT_CHECKS) $(MANAGE) check --deploy --fail-level WARNING
 
 bench: dev
-	$(BIN)python bench/scaling.py
-	$(BIN)python bench/appends.py
-	$(BIN)python bench/search.py
-	$(BIN)python bench/search_ablation.py
-	$(BIN)python bench/search_kinds.py
-	$(BIN)python bench/interfaces.py
-	$(BIN)python bench/load.py
-	$(BIN)python bench/live.py
-	$(BIN)python bench/pages.py
+	$(BIN)python bench/speed/scaling.py
+	$(BIN)python bench/speed/appends.py
+	$(BIN)python bench/search/measure.py
+	$(BIN)python bench/search/ablation.py
+	$(BIN)python bench/search/kinds.py
+	$(BIN)python bench/speed/interfaces.py
+	$(BIN)python bench/speed/load.py
+	$(BIN)python bench/speed/live.py
+	$(BIN)python bench/speed/pages.py
 	$(BIN)python bench/origins.py
-	$(BIN)python bench/graph.py
+	$(BIN)python bench/speed/graph.py
 
 contract: dev
 	$(BIN)python bench/api_contract.py
 
 soak: dev
-	$(BIN)python bench/soak.py turns
-	$(BIN)python bench/soak.py kills
-	$(BIN)python bench/soak.py writers
-	$(BIN)python bench/soak.py consolidators
-	$(BIN)python bench/soak.py rest
-	$(BIN)python bench/soak.py agent
-	$(BIN)python bench/soak.py killed-syncs
+	$(BIN)python bench/soak/soak.py turns
+	$(BIN)python bench/soak/soak.py kills
+	$(BIN)python bench/soak/soak.py writers
+	$(BIN)python bench/soak/soak.py consolidators
+	$(BIN)python bench/soak/soak.py rest
+	$(BIN)python bench/soak/soak.py agent
+	$(BIN)python bench/soak/soak.py killed-syncs
 
 day: dev
-	$(BIN)python bench/day.py
+	$(BIN)python bench/drills/day.py
 
 drills: dev
-	$(BIN)python bench/drills.py
+	$(BIN)python bench/drills/drills.py
 
 programs: dev
-	$(BIN)python bench/programs.py
+	$(BIN)python bench/programs/programs.py
 
 client: dev
 	$(BIN)python bench/client_wheel.py dist

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from interfaces import ROOT, hub
+from speed.interfaces import ROOT, hub
 
 SETTINGS = Path(__file__).resolve().parent / "schemathesis.toml"
 

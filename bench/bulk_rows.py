@@ -7,10 +7,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from corpus import START, Turn, Writer
 from django.db import connection, transaction
 from django.db.models import Model
 
+from bench.corpus import START, Turn, Writer
 from knowledge_app.models import HistoryEntry, KnowledgeEntry, Observation
 from memoryhub.lib.search.index_maintenance import bulk_indexing
 from sessions_app.models import Entry, Session, Workspace

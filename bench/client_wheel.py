@@ -14,7 +14,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from interfaces import ROOT, hub
+from speed.interfaces import ROOT, hub
 
 PROGRAM = """
 import importlib.util, pathlib, sys

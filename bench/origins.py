@@ -118,8 +118,7 @@ def measure_sample(name: str) -> Score:
 
 def measure_locomo(path: Path) -> dict[str, Score]:
     """Return the scores of LoCoMo's facts in their own conversation, and in the others (which lack them)."""
-    from search_quality import load
-
+    from bench.search.quality import load
     from memoryhub.origins.inference import probable_messages
 
     data = json.loads((SHARED / "bench" / "locomo_dev.json").read_text())

@@ -30,7 +30,7 @@ def _soak(tmp_path: Path, *arguments: str) -> str:
         place = f"{values['HOST']}:{values['PORT'] or 5432}/{values['NAME']}"
         environment["DATABASE_URL"] = f"postgres://{values['USER']}:{values['PASSWORD']}@{place}"
     done = subprocess.run(
-        [sys.executable, "bench/soak.py", *arguments],
+        [sys.executable, "bench/soak/soak.py", *arguments],
         cwd=ROOT,
         env=environment | {"TMPDIR": str(tmp_path)},
         capture_output=True,

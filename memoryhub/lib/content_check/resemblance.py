@@ -1,6 +1,6 @@
 """Recognise text that resembles injected instructions, also if no rule has its words.
 
-A linear model weighs the features of a text. ``bench/content_check_training.py`` makes the weights from tables of
+A linear model weighs the features of a text. ``bench/content_check/training.py`` makes the weights from tables of
 instructions and facts.
 """
 
