@@ -334,6 +334,7 @@ def real_hub(tmp_path: Path, new_database: Callable[[Path], None]) -> Iterator[R
     hub.stop()
 
 
+@pytest.mark.parametrize("hand", [Keyboard], indirect=True, ids=["keyboard"])  # a hub takes as long as ten journeys
 def test_a_backup_is_restored(chromium: Browser, real_hub: RealHub, hand):
     context = chromium.new_context(base_url=real_hub.address)
     does = hand(context.new_page())
