@@ -125,3 +125,12 @@ def test_a_quoted_title_in_a_question_that_nothing_contains_is_searched_as_words
     assert texts('"nothing is impossible"', workspace) == []
     assert texts('book "nothing is impossible" "of the kind"', workspace) == ["nothing of the kind"]
     assert texts('book "of the kind"', workspace) == ["nothing of the kind"]
+
+
+def test_an_asterisk_finds_and_excludes_words_by_their_beginning(workspace):
+    know(workspace, "The deployment waits for Ana")
+    know(workspace, "We deploy on Tuesdays, says Ana")
+    know(workspace, "Ana keeps the depot key")
+
+    assert set(texts("deplo*", workspace)) == {"The deployment waits for Ana", "We deploy on Tuesdays, says Ana"}
+    assert texts("ana -deplo*", workspace) == ["Ana keeps the depot key"]

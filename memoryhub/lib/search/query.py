@@ -19,9 +19,12 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, TRAITS, date_bounds, fixed_value
 from memoryhub.lib.search.query_tokens import (
     MAX_CHARS,
+    MIN_PREFIX,
     Token,
     clean_query,
+    is_beginning,
     is_identifier,
+    is_path,
     token_core,
     token_literal,
     tokenize,
@@ -30,7 +33,6 @@ from memoryhub.lib.search.question import PHRASING_WORDS
 from memoryhub.lib.search.tokenizing import STOP_WORDS, fold, is_emoji, is_paired, split_words
 
 MAX_TERMS = 12
-MIN_PREFIX = 3  # letters of a partial word that is searched as a prefix
 _LONG_NAMES = [name for name in ALIASES if len(name) > 3]
 _FIELD_LIKE = re.compile(r"([a-z_]{3,12}):(?!:|//).")
 _LONE_OR = _("OR needs a word or phrase on both sides. It was searched as a word.")
@@ -264,6 +266,8 @@ def _has_words(token: Token) -> bool:
 def _whole_term(token: Token) -> Term:
     """Return a whole token as one term."""
     words = tuple(split_words(token.text if token.is_quoted else token_core(token.text)))
+    if not token.is_quoted and is_beginning(token.text):
+        return Term(words, is_prefix=True)
     literal = token_literal(token.text, is_quoted=token.is_quoted)
     return Term(words, is_quoted=token.is_quoted, literal=literal)
 
@@ -272,9 +276,10 @@ def _word_terms(token: str) -> tuple[Term, ...]:
     """Return the terms of a plain token: one for an identifier, otherwise one per word."""
     core = token_core(token)
     words = tuple(split_words(core))
-    if len(words) == 1 or is_identifier(core) or _is_negated(words):
-        return (Term(words, literal=token_literal(token)),) if words else ()
-    return tuple(Term((word,)) for word in words)
+    is_prefix = is_beginning(token)
+    if len(words) == 1 or is_identifier(core) or is_path(token) or _is_negated(words):
+        return (Term(words, is_prefix, literal="" if is_prefix else token_literal(token)),) if words else ()
+    return (*(Term((word,)) for word in words[:-1]), Term(words[-1:], is_prefix))
 
 
 def _is_negated(words: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from memoryhub.lib.search.fields import ALIASES
 from memoryhub.lib.search.tokenizing import PAIRED, fold, is_emoji
 
 MAX_CHARS = 512
+MIN_PREFIX = 3  # letters of a partial word that is searched as a prefix
 _INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # zero-width and bidi control characters
 QUOTED = r'"[^"]*"|“[^”]*”|«[^»]*»|„[^“”]*[“”]'
 _TOKEN = re.compile(
@@ -125,6 +126,16 @@ def is_identifier(core: str) -> bool:
         return True
     between = _WORD.split(core)[1:-1]
     return not _ORDINARY.fullmatch(core) and bool(between) and all(map(_joins, between))
+
+
+def is_path(token: str) -> bool:
+    """Return whether a token is a path with a root, as in /etc/hosts; a/b may stand for two words."""
+    return re.match(r"[~.]{0,2}/\w", token) is not None
+
+
+def is_beginning(token: str) -> bool:
+    """Return whether a token ends with an asterisk for any letters, as in dep*, after enough letters of a word."""
+    return re.search(rf"(?<![*\w])\w*\w{{{MIN_PREFIX}}}\*$", token) is not None and not token.startswith("*")
 
 
 def _joins(signs: str) -> bool:

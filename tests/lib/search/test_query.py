@@ -221,6 +221,32 @@ def test_the_last_word_can_be_a_prefix(text, expected):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pool depl*", ["depl"]),
+        ("DEPL* pool", ["depl"]),
+        ("src/app/mai*", ["src app mai"]),
+        ("pool OR depl*", ["depl"]),
+        ("well-kno*", ["kno"]),
+        ("de*", []),
+        ("*depl*", []),
+        ("**depl**", []),
+        ("depl**", []),
+        ('"depl*"', []),
+        ("*", []),
+    ],
+)
+def test_an_asterisk_ends_the_beginning_of_a_word(text, expected):
+    assert shown([term for term in asked(text).ranked_terms if term.is_prefix]) == expected
+
+
+@pytest.mark.parametrize("path", ["/etc/hosts", "~/notes", "./run/logs", "../docs/pages", "/var"])
+def test_a_path_with_a_root_is_one_term(path):
+    assert len(asked(path).terms) == 1
+    assert len(asked("pages/docs").terms) == 2
+
+
+@pytest.mark.parametrize(
     ("text", "field", "values"),
     [
         ("kind:history,knowledge", "kind", ("history", "knowledge")),
