@@ -27,6 +27,11 @@ def _flag(name: str, *, default: bool) -> bool:
     return os.environ.get(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
 
 
+def _require(reason: str, package: str, *modules: str) -> None:
+    if not all(map(importlib.util.find_spec, modules)):
+        raise ImproperlyConfigured(f'{reason}: run `.venv/bin/pip install "{package}"`.')
+
+
 def _networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     try:
         networks = [ipaddress.ip_network(part) for part in os.environ.get(name, "").replace(",", " ").split()]
@@ -123,8 +128,7 @@ if MEMORYHUB_OIDC_ISSUER:
         raise ImproperlyConfigured("MEMORYHUB_OIDC_ISSUER needs an https:// address.")
     if not MEMORYHUB_OIDC_CLIENT_ID or not MEMORYHUB_OIDC_CLIENT_SECRET:
         raise ImproperlyConfigured("MEMORYHUB_OIDC_ISSUER needs MEMORYHUB_OIDC_CLIENT_ID and …_CLIENT_SECRET.")
-    if importlib.util.find_spec("authlib") is None:
-        raise ImproperlyConfigured('MEMORYHUB_OIDC_ISSUER is set: run `.venv/bin/pip install "authlib>=1.9"`.')
+    _require("MEMORYHUB_OIDC_ISSUER is set", "authlib>=1.9", "authlib")
 # MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 keeps it forever. Default: 90 days.
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 # MEMORYHUB_RECORD_DAYS: how long records of finished work are kept; 0 keeps them forever. Default: 0 days.
@@ -142,8 +146,8 @@ MEMORYHUB_METRICS = _flag("MEMORYHUB_METRICS", default=False)
 # MEMORYHUB_METRICS_TOKEN: the bearer token of /metrics. Default: none; only this machine may read it.
 MEMORYHUB_METRICS_TOKEN = os.environ.get("MEMORYHUB_METRICS_TOKEN", "")
 METRICS_FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")  # prometheus-client's variable
-if MEMORYHUB_METRICS and importlib.util.find_spec("prometheus_client") is None:
-    raise ImproperlyConfigured('MEMORYHUB_METRICS is on: run `.venv/bin/pip install "prometheus-client>=0.22"`.')
+if MEMORYHUB_METRICS:
+    _require("MEMORYHUB_METRICS is on", "prometheus-client>=0.22", "prometheus_client")
 
 # MEMORYHUB_BACKUP_DIR: the folder of scheduled backups. Default: backups in MEMORYHUB_FILES.
 _files_folder = MEMORYHUB_HOME if _is_in_bucket or not MEMORYHUB_FILES else Path(MEMORYHUB_FILES)
@@ -293,8 +297,7 @@ CACHES["calls"] = CACHES["default"]
 # CACHE_URL: redis://host:port/0, where all hubs count agents' calls; needs the package redis. Default: none.
 CACHE_URL = os.environ.get("CACHE_URL", "")
 if CACHE_URL:
-    if importlib.util.find_spec("redis") is None:
-        raise ImproperlyConfigured('CACHE_URL is set: run `.venv/bin/pip install "redis>=5"`.')
+    _require("CACHE_URL is set", "redis>=5", "redis")
     _timeouts = {"socket_connect_timeout": 1, "socket_timeout": 1}  # in seconds
     CACHES["calls"] = {
         "BACKEND": "memoryhub.lib.redis_counters.RedisCounters",
@@ -335,10 +338,7 @@ STORAGES: dict[str, dict[str, object]] = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 if _is_in_bucket:
-    if importlib.util.find_spec("storages") is None:
-        raise ImproperlyConfigured(
-            'MEMORYHUB_FILES names a bucket: run `.venv/bin/pip install "django-storages[s3]"`.'
-        )
+    _require("MEMORYHUB_FILES names a bucket", "django-storages[s3]", "storages")
     # boto3's variables AWS_… name the endpoint, the region and the credentials
     _bucket, _, _prefix = MEMORYHUB_FILES.removeprefix("s3://").partition("/")
     _options = {"bucket_name": _bucket, "location": _prefix, "default_acl": None, "file_overwrite": True}
