@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_GET
 
-PROXY_HEADERS = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+from memoryhub.lib.http.local_requests import is_from_this_machine
 
 
 @login_not_required
@@ -45,17 +43,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
             return None
         headers = {"WWW-Authenticate": "Bearer"}
         return HttpResponse("Send MEMORYHUB_METRICS_TOKEN as a bearer token.\n", "text/plain", 401, headers=headers)
-    if _is_from_here(request):
+    if is_from_this_machine(request.META.get("REMOTE_ADDR", ""), request.headers):
         return None
     text = "Only this machine may read the metrics. For others, set MEMORYHUB_METRICS_TOKEN.\n"
     return HttpResponse(text, "text/plain", 403)
-
-
-def _is_from_here(request: HttpRequest) -> bool:
-    """Return whether a request comes from this machine, and not through a proxy on it."""
-    if any(name in request.headers for name in PROXY_HEADERS):
-        return False
-    try:
-        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False
