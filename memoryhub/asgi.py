@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
@@ -25,6 +25,7 @@ django_application = get_wsgi_application()
 from memoryhub.lib.http.proxy_header import PEER, PERSON, take_person  # noqa: E402
 from memoryhub.lib.http.request_ids import HEADER, identified  # noqa: E402
 from memoryhub.lib.metrics import count_request  # noqa: E402
+from memoryhub.lib.traces import Traced, shut_down, traced_request  # noqa: E402
 from memoryhub.live import streams  # noqa: E402
 from memoryhub.live import transport as live  # noqa: E402
 from memoryhub.mcp import oauth, transport  # noqa: E402
@@ -60,8 +61,9 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         headers, person = take_person(plain, scope.get("state", {}).get(PEER, ""))
         scope = {**scope, "headers": headers, PERSON: person}
         given = dict(scope["headers"]).get(ID_HEADER, b"").decode("latin-1")
-        with identified(given) as request_id:
-            await _answer(scope, receive, _with_id(send, request_id.encode()))
+        with identified(given) as request_id, _traced(scope) as span:
+            send = _with_id(send, request_id.encode())
+            await _answer(scope, receive, _ending(span, scope, send) if span else send)
         return
     await _django(scope, receive, send)
 
@@ -76,6 +78,27 @@ def _with_id(send: Any, request_id: bytes) -> Any:
         await send(message)
 
     return send_with_id
+
+
+def _traced(scope: Any) -> AbstractContextManager[Traced | None]:
+    if not settings.MEMORYHUB_TRACES:
+        return nullcontext()
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    return traced_request(scope["method"], headers, scope.get("state", {}).get(PEER, ""))
+
+
+def _ending(span: Traced, scope: Any, send: Any) -> Any:
+    """Wrap ``send`` so that the span ends when the response begins. Those of open pages have no end."""
+    path = scope["path"]
+    is_own = path in _SERVED_HERE or path in oauth.ENDPOINTS  # middleware names the others
+
+    async def send_and_end(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            span.answer(message["status"], path.strip("/") if is_own else None)
+            span.end()
+        await send(message)
+
+    return send_and_end
 
 
 async def _answer(scope: Any, receive: Any, send: Any) -> None:
@@ -172,6 +195,7 @@ async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
         scope["state"][transport.SERVED] = served
         await send({"type": "lifespan.startup.complete"})
         await receive()
+    await asyncio.to_thread(shut_down)
     await send({"type": "lifespan.shutdown.complete"})
 
 

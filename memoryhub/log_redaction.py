@@ -1,7 +1,7 @@
 """Filters and formats of the log.
 
 The formats mask tokens in links, since Django logs URLs of refused requests, and tracebacks can contain them. The
-filters shorten refusals, and add request ids.
+filters shorten refusals, and add the ids of requests and traces.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from django.http import HttpRequest
 
 from memoryhub.lib.http.request_ids import current_request_id
+from memoryhub.lib.traces import current_trace_id
 
 _LINK = re.compile(r"/(invitation|setup)/[^/\s]+")
 
@@ -31,12 +32,13 @@ def shorten_refusals() -> Callable[[logging.LogRecord], bool]:
 
 
 def add_request_id() -> Callable[[logging.LogRecord], bool]:
-    """Return a logging filter that sets ``request_id``; "-" outside of requests."""
+    """Return a logging filter that sets ``request_id``, "-" outside of requests, and ``trace_id``, or ""."""
 
     def add(record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)  # of a record that Django logs after the request
-        of_request = request.META.get("HTTP_X_REQUEST_ID", "") if isinstance(request, HttpRequest) else ""
-        record.request_id = current_request_id() or of_request or "-"
+        of_request = request.META if isinstance(request, HttpRequest) else {}
+        record.request_id = current_request_id() or of_request.get("HTTP_X_REQUEST_ID", "") or "-"
+        record.trace_id = current_trace_id() or of_request.get("memoryhub.trace_id", "")
         return True
 
     return add
@@ -61,6 +63,8 @@ class JsonLines(logging.Formatter):
             "request_id": getattr(record, "request_id", "-"),
             "process": record.process,
         }
+        if trace_id := getattr(record, "trace_id", ""):
+            line["trace_id"] = trace_id
         if record.exc_info:
             line["traceback"] = _masked(self.formatException(record.exc_info))
         return json.dumps(line, ensure_ascii=False, default=str)

@@ -148,6 +148,14 @@ MEMORYHUB_METRICS_TOKEN = os.environ.get("MEMORYHUB_METRICS_TOKEN", "")
 METRICS_FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")  # prometheus-client's variable
 if MEMORYHUB_METRICS:
     _require("MEMORYHUB_METRICS is on", "prometheus-client>=0.22", "prometheus_client")
+# MEMORYHUB_TRACES: whether traces are sent to the collector that OpenTelemetry's variables name. Default: off.
+MEMORYHUB_TRACES = _flag("MEMORYHUB_TRACES", default=False)
+if MEMORYHUB_TRACES:
+    _package = "opentelemetry-exporter-otlp-proto-http>=1.45"
+    _require("MEMORYHUB_TRACES is on", _package, "opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter")
+    for _name in ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"):
+        if os.environ.get(_name, "http/protobuf") not in ("", "http/protobuf"):
+            raise ImproperlyConfigured(f"{_name} is {os.environ[_name]}, but MemoryHub only sends http/protobuf.")
 
 # MEMORYHUB_BACKUP_DIR: the folder of scheduled backups. Default: backups in MEMORYHUB_FILES.
 _files_folder = MEMORYHUB_HOME if _is_in_bucket or not MEMORYHUB_FILES else Path(MEMORYHUB_FILES)
@@ -208,6 +216,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "memoryhub.middleware.identify_requests",
     "memoryhub.monitoring.middleware.count_requests",
+    "memoryhub.monitoring.middleware.trace_requests",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memoryhub.middleware.compress_pages",

@@ -109,6 +109,10 @@ EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md
     "MEMORYHUB_METRICS_TOKEN": _(
         "The bearer token that `/metrics` requires. Default: none; only programs on this machine may read it."
     ),
+    "MEMORYHUB_TRACES": _(
+        "`1` sends traces to the OpenTelemetry collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names. Needs the package "
+        "`opentelemetry-exporter-otlp-proto-http`. Default: off."
+    ),
     "MEMORYHUB_BACKUP_DIR": _(
         "The folder for automatic backups, and for others that name no folder. Default: `backups` in "
         "`MEMORYHUB_FILES`."

@@ -32,6 +32,7 @@ from memoryhub.jobs.progress import (
 )
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
+from memoryhub.lib.traces import count_queries, traced
 from memoryhub.models import Job
 from memoryhub.processes import expired, holding, is_held_here, renew_lease, this_home, this_process
 from sessions_app.models import Run, Workspace
@@ -44,6 +45,7 @@ WORKER = Actor("run", "the worker")
 LONGEST_PAUSE = timedelta(days=2)  # of queued jobs and runs
 KEPT = timedelta(days=14)
 KEPT_UNLISTED = timedelta(days=1)  # of unlisted kinds
+NO_FAILURES = (JobCancelled, JobLost, JobStopped, Postponed)
 ONCE = "once"  # the option of a job that a command runs itself; no worker resumes it
 
 
@@ -202,7 +204,12 @@ def local_job(
 @contextmanager
 def _holding(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> Iterator[Progress]:
     """Hold a claimed job during the block, and record its outcome."""
-    with holding(_lease_name(job.pk)), separate_connection() as run_write:
+    with (
+        traced(f"job {job.kind}", {"memoryhub.job.id": job.pk}, expected=NO_FAILURES) as span,
+        count_queries(span),
+        holding(_lease_name(job.pk)),
+        separate_connection() as run_write,
+    ):
         progress = Progress(job, run_write, is_stopping)
         try:
             yield progress
@@ -214,9 +221,11 @@ def _holding(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> Iterato
         except BaseException as error:
             values = _outcome(job, error, clock())
             run_write(lambda: _end(job, values, clock()))
+            span.attributes["memoryhub.job.status"] = values["status"]
             raise
         done = {"status": Job.Status.DONE, "result": progress.result, "file_name": job.file_name, "error": ""}
         run_write(lambda: _end(job, done | {"error_code": "", "steps_done": F("steps_total")}, clock()))
+        span.attributes["memoryhub.job.status"] = Job.Status.DONE
 
 
 def _lease_name(pk: int) -> str:

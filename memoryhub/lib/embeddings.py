@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.llm import ModelRefused, ModelSettings, open_model_client, read_json, usage_count
+from memoryhub.lib.traces import traced_model_call
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,18 +107,25 @@ def embed(settings: EmbeddingSettings, texts: Sequence[str]) -> EmbeddingBatch:
         raise ModelRefused(message)
     if not settings.model or not settings.base_url:
         raise ModelRefused("No embedding provider is chosen. Choose one in the hub's settings.", code="model_not_set")
+    with traced_model_call("embeddings", settings.model) as span:
+        value = read_json(_post(settings, texts))
+        rows = _unit_rows(_sorted_embeddings(value, len(texts)), settings.dimensions)
+        usage = value.get("usage")
+        tokens = (
+            usage_count(usage, "prompt_tokens") or usage_count(usage, "total_tokens")
+            if isinstance(usage, dict)
+            else 0
+        )
+        span.attributes["gen_ai.usage.input_tokens"] = tokens
+    return EmbeddingBatch(rows, tokens)
+
+
+def _post(settings: EmbeddingSettings, texts: Sequence[str]) -> bytes:
     with open_model_client(settings) as client:
         response = client.embeddings.with_raw_response.create(
             model=settings.model, input=list(texts), encoding_format="float", extra_body=_encoding_option(settings)
         )
-        body = response.content
-    value = read_json(body)
-    rows = _unit_rows(_sorted_embeddings(value, len(texts)), settings.dimensions)
-    usage = value.get("usage")
-    tokens = (
-        usage_count(usage, "prompt_tokens") or usage_count(usage, "total_tokens") if isinstance(usage, dict) else 0
-    )
-    return EmbeddingBatch(rows, tokens)
+        return response.content
 
 
 def _encoding_option(settings: EmbeddingSettings) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memoryhub.lib.errors import Busy, Invalid, LimitExceeded, MemoryHubError, Refused
 from memoryhub.lib.http.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
 from memoryhub.lib.secrets import is_real_key
+from memoryhub.lib.traces import traced_model_call
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: 
 
     Raises ModelRefused, Busy, PromptTooLong, Invalid, AddressRefused.
     """
-    message, usage = _read(_post(settings, messages, max_tokens, {}), ("stop",))
+    message, usage = _complete(settings, messages, max_tokens, {}, ("stop",))
     text = message.get("content")
     if not isinstance(text, str) or not text.strip():
         raise Invalid("The reply contains no text.", code="bad_reply")
@@ -116,9 +117,8 @@ def ask_tool(
     """
     name = tool["function"]["name"]
     tool_options = {"tools": [tool], "tool_choice": {"type": "function", "function": {"name": name}}}
-    message, usage = _read(
-        _post(settings, messages, max_tokens, tool_options), ("stop", "tool_calls", "function_call")
-    )
+    reasons = ("stop", "tool_calls", "function_call")
+    message, usage = _complete(settings, messages, max_tokens, tool_options, reasons)
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         raise Invalid(f"The model replied with text instead of calling {name}.", code="bad_reply")
@@ -157,6 +157,21 @@ def scripted_model(script: Script) -> Iterator[None]:
         yield
     finally:
         _script.reset(token)
+
+
+def _complete(
+    settings: ModelSettings,
+    messages: list[dict[str, str]],
+    max_tokens: int,
+    tool_options: dict[str, Any],
+    reasons: tuple[str, ...],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the message and the usage of the model's reply. Raises what ``_post`` and ``_read`` raise."""
+    with traced_model_call("chat", settings.model) as span:
+        message, usage = _read(_post(settings, messages, max_tokens, tool_options), reasons)
+        span.attributes["gen_ai.usage.input_tokens"] = usage_count(usage, "prompt_tokens")
+        span.attributes["gen_ai.usage.output_tokens"] = usage_count(usage, "completion_tokens")
+    return message, usage
 
 
 def _post(

@@ -8,6 +8,8 @@ from textwrap import wrap
 
 from django.core.management import ManagementUtility, get_commands
 
+from memoryhub.lib.traces import shut_down
+
 WIDTH = 79
 GROUPS = {
     "Run the hub": {
@@ -86,7 +88,10 @@ def execute(argv: list[str]) -> None:
     """Run the command in ``argv``, as Django's execute_from_command_line does."""
     if argv[1:2] in (["--help"], ["-h"]):
         argv = [argv[0], "help", *argv[2:]]
-    CommandLine(argv).execute()
+    try:
+        CommandLine(argv).execute()
+    finally:
+        shut_down()
 
 
 class CommandLine(ManagementUtility):

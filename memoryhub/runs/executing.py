@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from django.utils.translation import gettext
@@ -16,6 +17,7 @@ from memoryhub.hygiene import scanning
 from memoryhub.hygiene.resolution import undo_resolution
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import ModelRefused
+from memoryhub.lib.traces import count_queries, traced
 from memoryhub.processes import holding, this_process
 from memoryhub.runs import compress, consolidate, extract
 from sessions_app.models import Run, Session
@@ -46,7 +48,7 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     if run is None:
         return None
     try:
-        with holding(f"run-{pk}"):
+        with _traced(run), holding(f"run-{pk}"):
             STEPS[run.kind](run, now=now)
     except LeaseLost:
         logger.info("Run %s was cancelled or claimed by another worker", pk)
@@ -59,6 +61,12 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
         )
         fail_run(run, unexpected, now=now(), is_transient=True)
     return _finished(pk, now())
+
+
+@contextmanager
+def _traced(run: Run) -> Iterator[None]:
+    with traced(f"run {run.kind}", {"memoryhub.run.id": run.pk}, expected=(LeaseLost,)) as span, count_queries(span):
+        yield
 
 
 def undo_run(run: Run, *, by: By) -> Run | None:

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.traces import shut_down
 from memoryhub.management.database_ready import prepare_database
 from memoryhub.management.restore_guard import in_use
 from memoryhub.models import Process
@@ -60,6 +61,7 @@ class Command(BaseCommand):
             for loop in loops:
                 loop.join(max(0.0, deadline - time.monotonic()))
         connection.close()
+        shut_down()
         if any(loop.is_alive() for loop in loops):
             os._exit(0)  # during a step: the next worker resumes it
 
