@@ -139,7 +139,7 @@ lock:
 		--no-emit-index-url --no-annotate --no-header pyproject.toml --extra postgres" && \
 	$$compile --extra dev --output-file requirements/dev.txt && \
 	$$compile --constraint requirements/dev.txt --output-file requirements/serve.txt && \
-	$$compile --extra oidc --extra metrics --extra redis --extra traces --constraint requirements/dev.txt \
+	$$compile --extra oidc --extra passkeys --extra metrics --extra redis --extra traces --constraint requirements/dev.txt \
 		--output-file requirements/container.txt
 
 ci: lint types checks test test-postgres browser

@@ -21,7 +21,7 @@ def locked(name: str) -> dict[str, str]:
 def test_the_image_has_the_optional_packages():
     installed = re.search(r"--requirement requirements/(\S+)", (ROOT / "deploy" / "Dockerfile").read_text())[1]
 
-    assert {"authlib", "prometheus-client", "psycopg", "redis", "requests"} <= locked(installed).keys()
+    assert {"authlib", "fido2", "prometheus-client", "psycopg", "redis", "requests"} <= locked(installed).keys()
     assert locked("serve.txt").items() <= locked(installed).items() <= locked("dev.txt").items()
 
 
