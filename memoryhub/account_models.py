@@ -1,4 +1,4 @@
-"""Models of the second factor, and of sign-in with a provider. ``memoryhub.models`` imports them for Django."""
+"""Models of the second factor, passkeys, and provider sign-ins. ``memoryhub.models`` imports them for Django."""
 
 from __future__ import annotations
 
@@ -56,3 +56,25 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return f"identity of {self.user_id}"
+
+
+class Passkey(models.Model):
+    """A WebAuthn credential that signs a person in. All binary values are in base64url, without padding.
+
+    ``host``: the relying party's id, the only host where it works. ``credential``: the attested credential data with
+    the public key. ``handle``: the authenticator's name for the person. ``sign_count``: its counter at the last
+    sign-in, 0 if it has none.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="passkeys")
+    name = models.CharField(max_length=100)
+    host = models.CharField(max_length=255)
+    credential_id = models.CharField(max_length=1400, unique=True)
+    credential = models.TextField()
+    handle = models.CharField(max_length=100)
+    sign_count = models.PositiveBigIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"passkey of {self.user_id}"

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.account_models import Identity, RecoveryCode, SecondFactor
+from memoryhub.account_models import Identity, Passkey, RecoveryCode, SecondFactor
 from memoryhub.agent_models import (
     AccessedRow,
     AccessRecord,
@@ -28,6 +28,7 @@ __all__ = [  # besides the models below
     "Identity",
     "OAuthClient",
     "OAuthConnection",
+    "Passkey",
     "ReadGrant",
     "RecoveryCode",
     "SecondFactor",

@@ -71,7 +71,7 @@ class require_second_factor:  # noqa: N801 (named like a function, as settings l
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         name = request.resolver_match.view_name if request.resolver_match else ""
         user = request.user
-        if not isinstance(user, User) or name in ALWAYS_OPEN or not lacks_required_factor(user):
+        if not isinstance(user, User) or name in ALWAYS_OPEN or not lacks_required_factor(user, request.session):
             return None
         url = resolve_url("second-factor")
         return HttpResponseClientRedirect(url) if getattr(request, "htmx", None) else redirect(url)

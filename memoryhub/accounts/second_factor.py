@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from memoryhub.account_models import RecoveryCode, SecondFactor
+from memoryhub.account_models import Passkey, RecoveryCode, SecondFactor
 from memoryhub.accounts.people import refuse_oneself
 from memoryhub.accounts.sign_ins import end_sessions
 from memoryhub.lib.database.encrypted_text import decrypt_text, encrypt_text
@@ -29,6 +30,7 @@ SECRET_BYTES = 20
 CODE_COUNT, CODE_LENGTH = 10, 10
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like digits
 ISSUER = "MemoryHub"
+BY_PASSKEY = "by_passkey"  # key in the session: the passkey that began it
 
 
 def new_secret() -> str:
@@ -55,9 +57,14 @@ def has_second_factor(user: User) -> bool:
     return SecondFactor.objects.filter(user=user).exists()
 
 
-def lacks_required_factor(user: User) -> bool:
-    """Return whether a person has to set up a second factor first. Without a password, they sign in elsewhere."""
-    return settings.MEMORYHUB_REQUIRE_SECOND_FACTOR and user.has_usable_password() and not has_second_factor(user)
+def lacks_required_factor(user: User, session: SessionBase) -> bool:
+    """Return whether a person has to set up a second factor first.
+
+    Those without a password sign in elsewhere, and the passkey that began a session counts as two factors.
+    """
+    if not settings.MEMORYHUB_REQUIRE_SECOND_FACTOR or not user.has_usable_password() or has_second_factor(user):
+        return False
+    return not Passkey.objects.filter(pk=session.get(BY_PASSKEY, 0), user=user).exists()
 
 
 @transaction.atomic

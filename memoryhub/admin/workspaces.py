@@ -11,7 +11,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
-from memoryhub.account_models import Identity, RecoveryCode, SecondFactor
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.models import (
     AccessedRow,
@@ -292,29 +291,6 @@ class AuditSealAdmin(ReadOnlyAdmin):
 @admin.register(FailedAttempts)
 class FailedAttemptsAdmin(ReadOnlyAdmin):
     list_display = ["id", "count", "expires_at"]
-
-
-@admin.register(SecondFactor)
-class SecondFactorAdmin(ReadOnlyAdmin):
-    list_display = ["user", "created_at"]
-    list_select_related = ["user"]
-    search_fields = ["user__username"]
-    hidden = ("secret", "last_step")
-
-
-@admin.register(RecoveryCode)
-class RecoveryCodeAdmin(ReadOnlyAdmin):
-    list_display = ["id", "user"]
-    list_select_related = ["user"]
-    search_fields = ["user__username"]
-    hidden = ("code_hash",)
-
-
-@admin.register(Identity)
-class IdentityAdmin(ReadOnlyAdmin):
-    list_display = ["user", "issuer", "email", "created_at"]
-    list_select_related = ["user"]
-    search_fields = ["user__username", "email"]
 
 
 @admin.register(Preferences)

@@ -54,7 +54,7 @@ def _signed_in(headers: Mapping[str, str], named: str) -> tuple[str, int]:
     user = get_user(request) if key else None
     if not isinstance(user, User) or not request.session.session_key or not _may_use(request.session, user, named):
         raise Refused(401, "not_signed_in", "Sign in first.")
-    if lacks_required_factor(user):
+    if lacks_required_factor(user, request.session):
         raise Refused(403, "second_factor_needed", "Set up two-factor authentication first.")
     return request.session.session_key, user.pk
 

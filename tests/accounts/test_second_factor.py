@@ -7,7 +7,6 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import time_machine
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.contrib.auth.models import User
@@ -25,19 +24,7 @@ from tests.accounts.test_people_pages import PASSWORD
 from tests.hub import PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
-START = datetime(2026, 4, 1, 12, tzinfo=UTC)
 PAGE = "/account/second-factor/"
-
-
-@pytest.fixture
-def clock():
-    with time_machine.travel(START, tick=False) as traveller:
-        yield traveller
-
-
-@pytest.fixture
-def vera(clock) -> User:
-    return User.objects.create_user("vera", password=PASSWORD)
 
 
 @pytest.fixture

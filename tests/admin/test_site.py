@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from knowledge_app.models import EditedRow, Forgotten, KeyValue
-from memoryhub.account_models import RecoveryCode, SecondFactor
+from memoryhub.account_models import Passkey, RecoveryCode, SecondFactor
 from memoryhub.models import SetupToken
 from sessions_app.models import AuditRecord, Membership, Run, Webhook, Workspace
 from tests.hub import NOW
@@ -130,6 +130,7 @@ def test_hidden_values_are_on_no_page(admin_client, workspace):
         Webhook.objects.create(workspace=workspace, url="https://hooks.example", salt="s3cret-s", created_by="olga"),
         SecondFactor.objects.create(user=User.objects.create(username="nina"), secret="s3cret-f"),
         RecoveryCode.objects.create(user=User.objects.create(username="nils"), code_hash="s3cret-c"),
+        Passkey.objects.create(user=User.objects.create(username="nora"), name="a", credential_id="s3cret-i"),
         SetupToken.objects.create(token_hash="s3cret-t", expires_at=NOW),
         Forgotten.objects.create(workspace=workspace, kind="phrase", digests=["s3cret-d"], forgotten_by="olga"),
     ]

@@ -17,7 +17,7 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from playwright.sync_api import BrowserContext, Page
 
-from memoryhub.models import SavedSearch, SignIn
+from memoryhub.models import Passkey, SavedSearch, SignIn
 from sessions_app.models import Workspace
 from tests.whole_site.test_authorisation import atlas, filled  # noqa: F401  a fixture
 from tests.whole_site.test_login_required import address, routes
@@ -121,6 +121,7 @@ def all_faults(
 def test_every_page_is_accessible_and_light(page: Page, owner: Client, atlas: Workspace, half: int):  # noqa: F811
     user = User.objects.get(username="olga")
     SignIn.objects.get_or_create(user=user, session_key="a" * 32)
+    Passkey.objects.create(user=user, name="Laptop")
     for place in (atlas, None):
         SavedSearch.objects.create(user=user, workspace=place, name="a")
     addresses = {name: filled(name, pattern, atlas) for name, pattern in list(routes())[half::2]}
@@ -138,5 +139,6 @@ def test_every_page_of_an_empty_workspace_is_accessible(page: Page, owner: Clien
 
 def test_signing_in_is_accessible(visit: BrowserContext, transactional_db: None):
     visit.add_init_script(AXE_SCRIPT)
+    Passkey.objects.create(user=User.objects.create_user("vera"), name="Laptop", host="localhost")
 
     assert list(faults(visit.new_page(), "/login/")) == []

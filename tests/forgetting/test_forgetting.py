@@ -152,6 +152,7 @@ def test_every_table_with_text_is_searched():
         "memoryhub.SecondFactor",  # an encrypted secret
         "memoryhub.RecoveryCode",  # hashes
         "memoryhub.Identity",  # how people sign in
+        "memoryhub.Passkey",  # so are these
         "memoryhub.Preferences",  # and how they read
         "memoryhub.Process",  # host, process id and times
         "memoryhub.StoredSetting",  # the hub's settings

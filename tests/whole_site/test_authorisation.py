@@ -39,7 +39,7 @@ from memoryhub.agents.api_tokens import SCOPES, issue_token
 from memoryhub.api.app import schema
 from memoryhub.api.openapi import operations
 from memoryhub.mcp.calls import CODE
-from memoryhub.models import ApiToken, Invitation, Job, ReadGrant, SavedSearch, SignIn
+from memoryhub.models import ApiToken, Invitation, Job, Passkey, ReadGrant, SavedSearch, SignIn
 from sessions_app.models import (
     DeletedSession,
     Entry,
@@ -82,6 +82,7 @@ OF_SEGMENT: dict[str, type[Model]] = {  # what the number after a part of an add
     "people": User,
     "invitations": Invitation,
     "sign-ins": SignIn,
+    "passkeys": Passkey,
     "entries": Entry,
     "runs": Run,
     "deleted": DeletedSession,
@@ -164,6 +165,7 @@ def test_every_page_requires_the_role_of_the_table(atlas, people, method, half, 
         owner = User.objects.get(username=OWNER)
         SignIn.objects.get_or_create(user=owner, session_key="a" * 32)
         SavedSearch.objects.create(user=owner, workspace=workspace, name="a", is_shared=workspace is not None)
+    Passkey.objects.create(user=owner, name="Laptop")
     pages = list(routes())[half::2]
 
     found = {name: least(people, method, filled(name, pattern, atlas)) for name, pattern in pages}

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test import Client, RequestFactory
 
 from memoryhub.accounts.locale import follow_the_reader
-from memoryhub.models import Preferences, SavedSearch, SignIn
+from memoryhub.models import Passkey, Preferences, SavedSearch, SignIn
 from sessions_app.models import AuditRecord, Workspace
 from tests.api.conftest import one_connection
 from tests.pseudo import CODE, OPEN, Brackets, given_to_translators, pages_in_brackets, untranslated
@@ -77,6 +77,7 @@ def test_every_word_of_every_page_can_be_translated(method, reader, brackets, at
     SavedSearch.objects.create(user=User.objects.get(), workspace=atlas, name="a", is_shared=True)
     SavedSearch.objects.create(user=User.objects.get(), name="a")
     SignIn.objects.get_or_create(user=User.objects.get(), session_key="a" * 32)
+    Passkey.objects.create(user=User.objects.get(), name="a")
 
     found = {url: told(reader, method, url) for url in asked(method, atlas)}
 

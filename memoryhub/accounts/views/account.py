@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.accounts.forms import OwnPasswordForm
 from memoryhub.accounts.oidc import identities_of, provider_name
+from memoryhub.accounts.passkeys import find_site, passkeys_of
 from memoryhub.accounts.second_factor_forms import confirmation
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
 from memoryhub.accounts.views.oidc import proved_identity
@@ -48,6 +49,8 @@ def sign_ins(request: HttpRequest) -> HttpResponse:
         "proved": proved_identity(request),
         "form": confirmation(user),
         "has_password": user.has_usable_password(),
+        "passkeys": passkeys_of(user),
+        "takes_passkeys": find_site(request) is not None,
     }
     return render_page(request, "accounts/sign_ins.html", context)
 

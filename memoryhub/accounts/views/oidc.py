@@ -10,17 +10,16 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render, resolve_url
+from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.accounts import oidc as flow
 from memoryhub.accounts.second_factor_forms import confirmation
-from memoryhub.accounts.views.second_factor import sign_in
+from memoryhub.accounts.views.second_factor import next_page, sign_in
 from memoryhub.agents.hub_url import hub_address
 from memoryhub.permissions import by_person
 
@@ -35,11 +34,9 @@ def start(request: HttpRequest) -> HttpResponse:
     """Send the person to the provider."""
     if not settings.MEMORYHUB_OIDC_ISSUER:
         raise Http404
-    wanted = request.GET.get("next", "")
-    is_safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     callback = hub_address(request, settings.MEMORYHUB_URL) + reverse("oidc-callback")
     try:
-        address = flow.begin(request, callback, wanted if is_safe else resolve_url("home"))
+        address = flow.begin(request, callback, next_page(request, request.GET.get("next", "")))
         if not request.user.is_authenticated:
             request.session.set_expiry(UNFINISHED)
         return redirect(address)

@@ -16,8 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from memoryhub.accounts import passkeys, second_factor
 from memoryhub.accounts import people as flow
-from memoryhub.accounts import second_factor
 from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
 from memoryhub.accounts.views.invitations import address_of
@@ -92,6 +92,7 @@ def person_page(request: HttpRequest, pk: int) -> HttpResponse:
         "form": form,
         "further": further,
         "has_second_factor": second_factor.has_second_factor(user),
+        "passkey_count": user.passkeys.count(),
         "is_oneself": user.pk == request.user.pk,
         "is_last_operator": flow.is_last_operator(user),
         "records": records.order_by("-id")[:MAX_RECORDS],
@@ -153,6 +154,11 @@ def remove_operator(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def reset_second_factor(request: HttpRequest, pk: int) -> HttpResponse:
     return _switch(request, pk, second_factor.reset, _("Two-factor authentication of %(name)s was reset."))
+
+
+@require_POST
+def remove_passkeys(request: HttpRequest, pk: int) -> HttpResponse:
+    return _switch(request, pk, passkeys.remove_all, _("Removed the passkeys of %(name)s."))
 
 
 @require_POST

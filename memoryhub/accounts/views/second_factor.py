@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -12,9 +13,10 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect, render, resolve_url
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST
@@ -22,6 +24,7 @@ from django.views.decorators.http import require_POST
 from memoryhub.accounts import second_factor as flow
 from memoryhub.accounts.login_forms import LoginForm
 from memoryhub.accounts.oidc import provider_name
+from memoryhub.accounts.passkeys import find_site, is_in_use
 from memoryhub.accounts.second_factor_forms import CodeForm, ConfirmForm, SetupForm, confirmation
 from memoryhub.accounts.setup import operator_exists
 from memoryhub.lib.database.encrypted_text import decrypt_text, encrypt_text
@@ -36,6 +39,10 @@ class SignInView(auth_views.LoginView):
     redirect_authenticated_user = True
     form_class = LoginForm
     extra_context = {"operator_exists": operator_exists, "provider": provider_name}
+
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        site = find_site(self.request)
+        return super().get_context_data(**values) | {"passkeys": site if site and is_in_use(site) else None}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         return sign_in(self.request, form.get_user(), self.get_success_url())
@@ -55,6 +62,12 @@ def sign_in(request: HttpRequest, user: User, next_url: str) -> HttpResponse:
         "next": next_url,
     }
     return redirect("login-code")
+
+
+def next_page(request: HttpRequest, wanted: str) -> str:
+    """Return the address of a page of the hub: the wanted one, or the first."""
+    is_safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return wanted if is_safe else resolve_url("home")
 
 
 def start_session(request: HttpRequest, user: User) -> None:

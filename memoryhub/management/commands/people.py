@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.accounts import people, second_factor
+from memoryhub.accounts import passkeys, people, second_factor
 from memoryhub.accounts.invitations import DAYS, OpenInvitation, invite, make_reset_link, open_invitations, with_roles
 from memoryhub.agents.api_tokens import tokens_of
 from memoryhub.find_by_name import find_workspace
@@ -22,7 +22,16 @@ from sessions_app.models import Membership
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "people")
-ACTIONS = ("list", "invite", "roles", "deactivate", "activate", "reset-link", "reset-second-factor")
+ACTIONS = (
+    "list",
+    "invite",
+    "roles",
+    "deactivate",
+    "activate",
+    "reset-link",
+    "reset-second-factor",
+    "remove-passkeys",
+)
 
 
 class Command(JsonCommand):
@@ -92,6 +101,8 @@ def _change(user: User, action: str, options: dict[str, Any], now: datetime) -> 
         people.activate(user, by=By(COMMAND, now))
     elif action == "reset-second-factor":
         second_factor.reset(user, by=By(COMMAND, now))
+    elif action == "remove-passkeys":
+        passkeys.remove_all(user, by=By(COMMAND, now))
     else:
         wanted = people.parse_roles(options["roles"], find_workspace)
         had = people.roles_of([user], list(wanted))
