@@ -56,6 +56,11 @@ _REVOKE_CONNECTION = """
     UPDATE memoryhub_apitoken SET revoked_at = %s WHERE revoked_at IS NULL
     AND id IN (SELECT token_id FROM memoryhub_oauthconnection WHERE refresh_key = %s AND (refresh_hash <> %s OR %s))
 """
+PASSKEYS = "memoryhub_passkey"  # a table that older hubs lack
+_PASSKEYS = """
+    SELECT u.username, u.date_joined, p.credential_id, p.id FROM memoryhub_passkey p
+    JOIN auth_user u ON u.id = p.user_id
+"""
 _NEWEST_RECORD = "SELECT max(at) FROM sessions_app_auditrecord"
 
 
@@ -96,16 +101,17 @@ class Revocations:
 
 @dataclass(frozen=True)
 class Permissions:
-    """Passwords and roles, and the time of the newest audit record.
+    """Passwords, roles and passkeys, and the time of the newest audit record.
 
     An account is identified by name and creation time, a workspace by id and creation time: another hub may use the
-    same names. ``roles``: by account and workspace.
+    same names. ``roles``: by account and workspace. ``passkeys``: account and credential id; None without the table.
     """
 
     newest_record: Any
     passwords: dict[tuple[Any, ...], str]
     workspaces: frozenset[tuple[Any, ...]]
     roles: dict[tuple[Any, ...], str]
+    passkeys: frozenset[tuple[Any, ...]] | None
 
 
 def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
@@ -131,7 +137,7 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
                 ),
                 [name for (name,) in rows("SELECT username FROM auth_user WHERE NOT is_active")],
                 [name for (name,) in rows("SELECT username FROM auth_user WHERE NOT is_superuser")],
-                _permissions(cursor),
+                _permissions(cursor, has_passkeys=PASSKEYS in tables),
             )
     except (DatabaseError, ValueError):
         return None
@@ -139,7 +145,7 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
         database.close()
 
 
-def _permissions(cursor: Any) -> Permissions:
+def _permissions(cursor: Any, *, has_passkeys: bool) -> Permissions:
     cursor.execute(_NEWEST_RECORD)
     newest = cursor.fetchone()[0]
     cursor.execute(_ACCOUNTS)
@@ -147,7 +153,12 @@ def _permissions(cursor: Any) -> Permissions:
     cursor.execute(_WORKSPACES)
     workspaces = frozenset(tuple(row) for row in cursor.fetchall())
     cursor.execute(_ROLES)
-    return Permissions(newest, passwords, workspaces, {tuple(row[:4]): row[4] for row in cursor.fetchall()})
+    roles = {tuple(row[:4]): row[4] for row in cursor.fetchall()}
+    passkeys = None
+    if has_passkeys:
+        cursor.execute(_PASSKEYS)
+        passkeys = frozenset(tuple(row[:3]) for row in cursor.fetchall())
+    return Permissions(newest, passwords, workspaces, roles, passkeys)
 
 
 def _receipts(cursor: Any) -> list[Receipt]:
@@ -173,7 +184,7 @@ def _receipt(row: dict[str, Any]) -> Receipt:
 
 
 def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -> list[str]:
-    """Revoke tokens, links and roles, deactivate and demote accounts, and keep changed passwords.
+    """Revoke tokens, links, roles and passkeys, deactivate and demote accounts, and keep changed passwords.
 
     Return what couldn't be applied.
     """
@@ -186,7 +197,7 @@ def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -
                 cursor.executemany(_END_READ_GRANT, revocations.read_grants)
             if CONNECTIONS in tables:
                 _revoke_connections(cursor, revocations.connections)
-            return _apply(cursor, revocations)
+            return _apply(cursor, revocations, has_passkeys=PASSKEYS in tables)
     except DatabaseError as error:
         first_line = str(error).strip().partition("\n")[0]
         return [gettext("revoked tokens and accounts: %(error)s") % {"error": first_line}]
@@ -200,14 +211,18 @@ def _revoke_connections(cursor: Any, connections: list[tuple[Any, ...]]) -> None
         cursor.execute(_REVOKE_CONNECTION, [revoked_at or now, key, refresh_hash, revoked_at is not None])
 
 
-def _apply(cursor: Any, revocations: Revocations) -> list[str]:
+def _apply(cursor: Any, revocations: Revocations, *, has_passkeys: bool) -> list[str]:
     revoke = "UPDATE memoryhub_apitoken SET revoked_at = %s WHERE token_hash = %s AND revoked_at IS NULL"
     end_link = "UPDATE memoryhub_invitation SET used_at = %s, revoked_at = %s WHERE token_hash = %s"
     for row in revocations.tokens:
         cursor.execute(revoke, row)
     for row in revocations.invitations:
         cursor.execute(end_link, row)
-    deleted = _apply_permissions(cursor, revocations.permissions) if revocations.permissions else []
+    deleted = []
+    if (present := revocations.permissions) and not _is_newer(cursor, present):
+        if has_passkeys and present.passkeys is not None:
+            _remove_passkeys(cursor, present, present.passkeys)
+        deleted = _apply_permissions(cursor, present)
     changes = [("is_active = false", name) for name in (*revocations.inactive, *deleted)]
     changes += [("is_superuser = false, is_staff = false", name) for name in revocations.no_operators]
     only_operators = [name for change, name in changes if not _restrict(cursor, change, name)]
@@ -215,15 +230,25 @@ def _apply(cursor: Any, revocations: Revocations) -> list[str]:
     return [message % {"name": name} for name in dict.fromkeys(only_operators)]
 
 
+def _is_newer(cursor: Any, present: Permissions) -> bool:
+    """Return whether the backup is newer than the database that it replaced."""
+    cursor.execute(_NEWEST_RECORD)
+    newest = cursor.fetchone()[0]
+    return newest is not None and (present.newest_record is None or present.newest_record < newest)
+
+
+def _remove_passkeys(cursor: Any, present: Permissions, kept: frozenset[tuple[Any, ...]]) -> None:
+    cursor.execute(_PASSKEYS)
+    for *key, pk in cursor.fetchall():
+        if tuple(key[:2]) in present.passwords and tuple(key) not in kept:
+            cursor.execute("DELETE FROM memoryhub_passkey WHERE id = %s", [pk])
+
+
 def _apply_permissions(cursor: Any, present: Permissions) -> list[str]:
     """Keep present passwords, and remove or lower roles; return the names of accounts that were deleted.
 
-    Does nothing if the backup is newer than the database that it replaced. Roles are never raised.
+    Roles are never raised.
     """
-    cursor.execute(_NEWEST_RECORD)
-    newest = cursor.fetchone()[0]
-    if newest is not None and (present.newest_record is None or present.newest_record < newest):
-        return []
     cursor.execute(_ACCOUNTS)
     accounts = cursor.fetchall()
     for name, joined, pk, password in accounts:

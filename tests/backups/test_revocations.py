@@ -20,7 +20,7 @@ from memoryhub.forgetting.import_filter import hash_key
 from memoryhub.forgetting.matching import digest_of
 from memoryhub.forgetting.reapply import reapply_receipts
 from memoryhub.integrity import check_memory
-from memoryhub.models import Invitation, RecentSearch
+from memoryhub.models import Invitation, Passkey, RecentSearch
 from sessions_app.models import Entry, Membership, Session, Workspace
 from sessions_app.services.audit import By
 from tests.backups.databases import ON_POSTGRES, back_up, restore
@@ -165,6 +165,43 @@ def test_removed_roles_and_old_passwords_do_not_come_back(backup_of_members, els
     assert texts(elsewhere, ROLES) == (kept if is_newer else everything)
     assert texts(elsewhere, PASSWORDS)["emil"] == ("new" if is_newer else "old")
     assert texts(elsewhere, PASSWORDS)["edda"] == "old"
+
+
+@pytest.mark.parametrize("is_newer", [True, False])
+def test_removed_passkeys_do_not_come_back(workspace, tmp_path, elsewhere, is_newer):
+    open_at(workspace)  # writes an audit record
+    for name in ("kept", "removed"):
+        user = User.objects.get_or_create(username="edda")[0]
+        Passkey.objects.create(user=user, name=name, credential_id=name)
+    User.objects.create_superuser("olga")
+    other = User.objects.create_user("vera")
+    Passkey.objects.create(user=other, name="of another account", credential_id="other")
+    backup = back_up(tmp_path / "out")
+    restore(backup, elsewhere)
+    change(
+        elsewhere,
+        "DELETE FROM memoryhub_passkey WHERE name <> 'kept'",
+        "UPDATE auth_user SET date_joined = '2026-05-01 00:00:00' WHERE username = 'vera'",
+        *(() if is_newer else OLDER),
+    )
+
+    restored = restore(backup, elsewhere, replace=True)
+
+    assert restored.unapplied == []
+    found = texts(elsewhere, "SELECT name, credential_id FROM memoryhub_passkey")
+    assert set(found) == {"kept", "of another account"} | (set() if is_newer else {"removed"})
+
+
+def test_a_database_without_passkeys_removes_none(workspace, tmp_path, elsewhere):
+    user = User.objects.create_superuser("olga")
+    Passkey.objects.create(user=user, name="Laptop", credential_id="x")
+    backup = back_up(tmp_path / "out")
+    restore(backup, elsewhere)
+    change(elsewhere, "DROP TABLE memoryhub_passkey")  # as in an older hub
+
+    restore(backup, elsewhere, replace=True)
+
+    assert texts(elsewhere, "SELECT name, credential_id FROM memoryhub_passkey") == {"Laptop": "x"}
 
 
 def test_deleted_accounts_come_back_deactivated_and_others_of_the_same_name_unchanged(backup_of_members, elsewhere):
