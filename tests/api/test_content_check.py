@@ -8,7 +8,7 @@ from django.utils import timezone
 from knowledge_app.models import HeldRow, HistoryEntry
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
 from memoryhub.api import auth
-from memoryhub.lib.content_check import ahead
+from memoryhub.lib.content_check import precheck
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By
 from tests.api.conftest import Call, caller, token_for
@@ -149,9 +149,9 @@ def test_a_removed_history_entry_is_withdrawn(workspace):
 
 def test_texts_are_checked_before_the_transaction_and_messages_not_at_all(agent, workspace, monkeypatch):
     checked = []
-    real = ahead.check_text
+    real = precheck.check_text
     run_once = auth._run_once
-    monkeypatch.setattr(ahead, "check_text", lambda text: checked.append(text) or real(text))
+    monkeypatch.setattr(precheck, "check_text", lambda text: checked.append(text) or real(text))
     monkeypatch.setattr(auth, "_run_once", lambda *args: checked.append("transaction") or run_once(*args))
 
     agent("POST", "/knowledge", {"content": FACT})

@@ -13,7 +13,7 @@ from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
 from knowledge_app.services.rows.importing import import_cached_responses
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.lib.content_check import ahead
+from memoryhub.lib.content_check import precheck
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import CachedResponseRecord
 from memoryhub.sync import importing
@@ -170,8 +170,8 @@ def test_a_dry_run_counts_flagged_rows(agent):
 def test_only_new_texts_are_checked_and_before_the_transaction(agent, monkeypatch):
     read(agent)
     events = []
-    real, import_file = ahead.check_text, importing._import_source_file
-    monkeypatch.setattr(ahead, "check_text", lambda text: events.append(text) or real(text))
+    real, import_file = precheck.check_text, importing._import_source_file
+    monkeypatch.setattr(precheck, "check_text", lambda text: events.append(text) or real(text))
     monkeypatch.setattr(
         importing,
         "_import_source_file",
