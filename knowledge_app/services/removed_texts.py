@@ -6,7 +6,7 @@ an observation. What another part of the memory says at present isn't removed.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,14 +14,30 @@ from functools import cached_property, lru_cache
 from django.db.models import Model, TextField
 from django.db.models.functions import Cast
 
-from knowledge_app.models import EditedRow, Fact, KnowledgeEntry, MemoryDocument, MemoryRevision, Observation
+from knowledge_app.models import (
+    EditedRow,
+    Fact,
+    HeldChange,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    MemoryRevision,
+    Observation,
+)
 from memoryhub.lib.text.change_guard import compare_facts
-from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, words_of
+from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, words_of
 from sessions_app.models import AuditRecord, Run, Workspace
 
 PEOPLE = (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
-MAX_REVISIONS = 100  # that people made and that are compared, newest first
-TABLES: dict[str, type[Model]] = {"knowledge": KnowledgeEntry, "observations": Observation}
+MAX_REVISIONS = 100  # that people made and that the sync compares with the agent's file, newest first
+MAX_COMPARED = 2_000  # that people made in a workspace and whose removed lines are known, newest first
+MAX_REJECTED = 100  # proposed texts, newest first
+MAX_JOINED_LINES = 4  # over which a sentence is wrapped
+TABLES: dict[str, tuple[type[Model], str]] = {
+    "knowledge": (KnowledgeEntry, "content"),
+    "observations": (Observation, "content"),
+    "key_values": (KeyValue, "value"),
+}
 
 
 @dataclass(frozen=True)
@@ -43,22 +59,35 @@ class RemovedTexts:
             return
         yield from _removed_facts(self.workspace)
         yield from _replaced_lines(self.workspace)
-        for table, model in TABLES.items():
-            yield from _withdrawn(self.workspace, table, model)
+        yield from _rejected_lines(self.workspace)
+        yield from _rejected_edits(self.workspace)
+        for table in TABLES:
+            yield from _withdrawn(self.workspace, table)
             yield from _replaced(self.workspace, table)
+        yield from _corrected_values(self.workspace)
 
     @cached_property
-    def _present(self) -> set[tuple[str, ...]]:
-        """The removed texts that the memory still says somewhere."""
-        texts = _present_texts(self.workspace, self.apart_from)
-        return {words for text in texts for words in self._gone.found_in(text)}
+    def _present(self) -> dict[Words, set[Words]]:
+        """What the memory says at present, by the removed texts that it repeats."""
+        found: defaultdict[Words, set[Words]] = defaultdict(set)
+        for text in _present_texts(self.workspace, self.apart_from):
+            for known in self._gone.found_in(text):
+                found[known].add(words_of(text))
+        return found
 
     def has(self, text: str) -> bool:
-        """Tell whether a text, or one of its lines, says again what people removed."""
-        if not self._gone:
-            return False
-        found = {words for line in (text, *text.split("\n")) for words in self._gone.found_in(line)}
-        return bool(found and found - self._present)
+        """Tell whether a text, or one of its lines, says again what people removed.
+
+        Not if it says so with the words that the memory has at present: these may contain those that were corrected.
+        """
+        return bool(self._gone) and any(map(self._is_removed, dict.fromkeys((text, *text.split("\n")))))
+
+    def _is_removed(self, line: str) -> bool:
+        words = words_of(line)
+        return any(
+            not any(contains(words, present) for present in self._present.get(known, ()))
+            for known in self._gone.found_in(line)
+        )
 
     def added_again(self, before: str, after: str) -> set[int]:
         """Return the numbers of the lines that a change of a document adds and that say again what people removed."""
@@ -69,11 +98,18 @@ class RemovedTexts:
         lines = after.split("\n")
         new = [number for number, line in enumerate(lines, 1) if line.strip() and words_of(line) not in known]
         added |= {number for number in new if self.has(lines[number - 1])}
-        for number in new:  # a sentence that is wrapped
-            joined = f"{lines[number - 1]} {lines[number]}" if number < len(lines) and lines[number].strip() else ""
-            if joined and added.isdisjoint({number, number + 1}) and self.has(joined):
-                added |= {number, number + 1} & set(new)
-        return added
+        return self._with_wrapped(added, lines, set(new))
+
+    def _with_wrapped(self, numbers: set[int], lines: Sequence[str], new: set[int]) -> set[int]:
+        """Return numbers of lines with those of new lines that say it only together with lines before or after."""
+        found = set(numbers)
+        for count in range(2, MAX_JOINED_LINES + 1):
+            for start in range(len(lines) - count + 1):
+                window, joined = set(range(start + 1, start + count + 1)), lines[start : start + count]
+                is_open = window & new and not window & found and all(map(str.strip, joined))
+                if is_open and self._is_removed(" ".join(joined)):
+                    found |= window & new
+        return found
 
 
 def _removed_facts(workspace: Workspace) -> Iterator[str]:
@@ -92,36 +128,64 @@ def _removed_facts(workspace: Workspace) -> Iterator[str]:
 def _replaced_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the facts that people reworded, and the other lines that they removed, latest revisions first."""
     revisions = MemoryRevision.objects.filter(document__workspace=workspace, author_kind__in=PEOPLE)
-    changed = revisions.exclude(base=None).order_by("-pk")
-    values = changed.values_list("document", "document__separator", "base__content", "content")[:MAX_REVISIONS]
+    changed = (
+        revisions.exclude(base=None)
+        .order_by("-pk")
+        .values_list("document", "document__separator", "base", "base__content_hash", "pk", "content_hash")
+    )
     added: set[tuple[int, str]] = set()
-    for document, separator, before, after in values:
-        counts = Counter(before.split("\n"))
-        counts.subtract(after.split("\n"))
-        lost = [line for line, count in counts.items() if count > 0]
-        new = [line for line, count in counts.items() if count < 0]
-        if separator:
-            texts = _reworded(before, after)
-        else:
-            texts = (*filter(_is_prose, lost), *_reworded("\n".join(lost), "\n".join(new)))
-        yield from (text for text in texts if (document, text) not in added)
+    for document, separator, *key in changed[:MAX_COMPARED]:
+        lost, new = _line_changes(separator, *key)
+        yield from (text for text in lost if (document, text) not in added)
         added |= {(document, line) for line in new}
 
 
-@lru_cache(maxsize=1_000)
-def _reworded(before: str, after: str) -> tuple[str, ...]:
-    """Return the facts of a text that another one says in other words. Cached: each addition of an agent asks."""
-    return tuple(was.text for was, _ in compare_facts(before, after).rewritten)
+@lru_cache(maxsize=10_000)
+def _line_changes(
+    separator: str, base: int, _base_hash: str, pk: int, _hash: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a revision removed, and the lines that it added.
+
+    Cached, since each addition of an agent asks. Forgetting, which alone changes texts, changes their hashes.
+    """
+    contents = MemoryRevision.objects.in_bulk([base, pk])
+    before, after = contents[base].content, contents[pk].content
+    counts = Counter(before.split("\n"))
+    counts.subtract(after.split("\n"))
+    lost = [line for line, count in counts.items() if count > 0]
+    new = tuple(line for line, count in counts.items() if count < 0)
+    changes = compare_facts(before, after) if separator else compare_facts("\n".join(lost), "\n".join(new))
+    reworded = [was.text for was, _ in changes.rewritten]
+    return (*(() if separator else filter(_is_prose, lost)), *reworded), new
+
+
+def _rejected_lines(workspace: Workspace) -> Iterator[str]:
+    """Yield the telling lines that people refused to add to documents."""
+    changes = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.REJECTED).order_by("-pk")
+    for proposed, base, ours in changes.values_list("proposed", "base__content", "ours__content")[:MAX_REJECTED]:
+        known = {*(base or "").split("\n"), *(ours or "").split("\n")}
+        yield from (line for line in proposed.split("\n") if line not in known and is_telling(words_of(line)))
+
+
+def _rejected_edits(workspace: Workspace) -> Iterator[str]:
+    """Yield the texts that people refused to give to rows."""
+    runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, status=Run.Status.CANCELLED)
+    proposed = runs.filter(origin=Run.Origin.AGENT)
+    for options in proposed.order_by("-pk").values_list("options", flat=True)[:MAX_REJECTED]:
+        text = (options.get("values") or {}).get(TABLES.get(options.get("table", ""), (None, ""))[1])
+        if isinstance(text, str) and is_telling(words_of(text)):
+            yield text
 
 
 def _is_prose(line: str) -> bool:
     return not line.lstrip().startswith(("#", "-", "*", "+")) and len(words_of(line)) >= LEAST_WORDS
 
 
-def _withdrawn(workspace: Workspace, table: str, model: type[Model]) -> Iterator[str]:
+def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
     """Yield the texts of rows that were withdrawn, except by agents or because another row says the same."""
+    model, field = TABLES[table]
     rows = model._default_manager.filter(workspace=workspace).exclude(withdrawn_at=None)
-    texts = dict(rows.values_list("pk", "content"))
+    texts = {pk: text for pk, text in rows.values_list("pk", field) if _is_recognised(table, text)}
     if not texts:
         return
     edits = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id__in=list(texts)[-10_000:])
@@ -134,24 +198,42 @@ def _withdrawn(workspace: Workspace, table: str, model: type[Model]) -> Iterator
 
 def _replaced(workspace: Workspace, table: str) -> Iterator[str]:
     """Yield the texts that people replaced in rows of a table."""
+    field = TABLES[table][1]
     edits = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT).annotate(text=Cast("options", TextField()))
     runs = [
         pk
-        for pk, options in edits.filter(text__contains='"content"').values_list("pk", "options")
+        for pk, options in edits.filter(text__contains=f'"{field}"').values_list("pk", "options")
         if options.get("table") == table
-        and "content" in (options.get("values") or {})
+        and field in (options.get("values") or {})
         and (options.get("actor") or [""])[0] != "agent"
     ]
     befores = EditedRow.objects.filter(run__in=runs).values_list("before", flat=True)
-    yield from (before["content"] for before in befores if before and before.get("content"))
+    texts = (before[field] for before in befores if before and before.get(field))
+    yield from (text for text in texts if _is_recognised(table, text))
+
+
+def _corrected_values(workspace: Workspace) -> Iterator[str]:
+    """Yield the values of keys in agents' files that people corrected."""
+    for corrected in (
+        KeyValue.objects.filter(workspace=workspace).exclude(corrected={}).values_list("corrected", flat=True)
+    ):
+        value = corrected.get("value")
+        if isinstance(value, str) and _is_recognised("key_values", value):
+            yield value
+
+
+def _is_recognised(table: str, text: str) -> bool:
+    """Return whether a text says enough to be held elsewhere: the value of one key may suit another one."""
+    return table != "key_values" or is_telling(words_of(text))
 
 
 def _present_texts(workspace: Workspace, apart_from: Sequence[Model]) -> Iterator[str]:
+    """Yield what agents can read at present; what is held isn't in force."""
     documents = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False)
     for content in documents.values_list("head__content", flat=True):
         yield from content.split("\n")
     yield from Fact.objects.filter(workspace=workspace, died=None).values_list("text", flat=True).iterator()
     new = {(type(row), row.pk) for row in apart_from}
-    for model in TABLES.values():
-        rows = model._default_manager.filter(workspace=workspace, withdrawn_at=None)
-        yield from (text for pk, text in rows.values_list("pk", "content").iterator() if (model, pk) not in new)
+    for model, field in TABLES.values():
+        rows = model._default_manager.filter(workspace=workspace, withdrawn_at=None, hold=None)
+        yield from (text for pk, text in rows.values_list("pk", field).iterator() if (model, pk) not in new)

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from knowledge_app.models import HeldChange, HeldRow, KnowledgeEntry, MemoryDocument, Observation
-from knowledge_app.services.documents.proposals import append_fact, write_text
+from knowledge_app.services.documents.proposals import append_fact, propose_text, write_text
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.integrity import check_memory
 from memoryhub.lib.text.repeats import Repeats
-from memoryhub.runs.review import approve
+from memoryhub.runs.review import approve, reject
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 from tests.hub import AGENT, PERSON
@@ -205,7 +205,74 @@ def test_a_merged_duplicate_was_not_removed(atlas):
         ("Пользователь живёт в Казани", "1) пользователь живет в Казани", True),
         ("The shop\nis closed on Monday", "The shop is closed on Monday", True),
         ("---", "- anything", False),
+        ("Olga works at Initech in Lisbon", "Olga works at Initech in Lisbon; no longer in Porto", True),
+        ("Olga works at Initech in Lisbon", "Olga works at Initech in Lisbon (not Porto)", True),
+        ("Olga works at Initech in Lisbon", "Olga works <b>at</b> &#73;nitech<br>in Lisbon", True),
+        ("Olga works at Initech in Lisbon", "Olga_works_at_Initech_in_Lisbon", True),
+        ("Olga works at Initech in Lisbon", "In Lisbon, Olga works at Initech", True),
+        ("Olga works at Initech", "Olga works at Initech's rival", False),
+        ("Olga likes tea", "Remember: Olga likes tea.", True),
+        ("Olga likes tea", "Olga likes tea ceremonies", False),
+        ("Ana manages Bob", "Bob manages Ana", False),
+        ("Alert above > 200 ms", "Alert above < 200 ms", False),
+        ("The balance is -500 euros", "The balance is 500 euros", False),
+        ("Olga programs in C", "Olga programs in C++", False),
     ],
 )
 def test_repeats_are_recognised(removed, line, is_repeat):
     assert bool(Repeats([removed]).found_in(line)) == is_repeat
+
+
+def pairs():
+    return [
+        ("Deploys need approval", "Deploys need approval from Rui"),
+        (WRONG, f"{WRONG} until March"),
+        ("Ana manages Bob", "Bob manages Ana"),
+        ("The balance is -500 euros", "The balance is 500 euros"),
+        ("Olga programs in C", "Olga programs in C#"),
+    ]
+
+
+@pytest.mark.parametrize(("was", "now"), pairs())
+def test_a_fact_whose_correction_keeps_its_words_is_held(atlas, was, now):
+    save(f"{TEXT}- {was}\n", 0)
+    save(f"{TEXT}- {now}\n", 1)
+
+    assert append_fact(document(), was, by=by(AGENT)).held
+    assert append_fact(document(), now, by=by(AGENT)).revision is None  # it is there
+    assert append_fact(document(), f"{now} on Fridays", by=by(AGENT)).revision
+
+
+def test_a_held_row_does_not_say_that_a_removed_fact_is_true(removed):
+    observe(removed, AGENT, WRONG)
+
+    assert append_fact(document(), WRONG, by=by(AGENT)).held
+
+
+def test_a_refused_proposal_is_held_as_a_row_and_as_a_fact(atlas):
+    propose_text(document(), f"{TEXT}- {WRONG}\n", base_number=None, reason="", by=by(AGENT, 0))
+    reject(HeldChange.objects.get(), by=by(PERSON, 1), reason="wrong")
+
+    learn(atlas, AGENT, WRONG)
+
+    assert HeldRow.objects.get().findings[0]["code"] == "removed"
+    assert append_fact(document(), WRONG, by=by(AGENT)).held
+
+
+def test_a_removed_fact_that_is_wrapped_or_added_in_parts_is_held(removed, file):
+    write(file, f"{file.read_text()}- The shop\n  is closed\n  on Monday\n", DAY)
+    sync(removed, DAY + 1)
+    assert "closed" not in head()
+
+    append_fact(document(), "The shop is", by=by(AGENT))
+
+    assert append_fact(document(), "closed on Monday", by=by(AGENT)).held
+
+
+def test_a_correction_is_known_however_many_follow(atlas):
+    save(f"{TEXT}- {WRONG}\n", 0)
+    save(f"{TEXT}- The shop is open on Monday\n", 1)
+    for number in range(101):
+        save(f"{TEXT}- The shop is open on Monday\n- note {number}\n", 2)
+
+    assert append_fact(document(), WRONG, by=by(AGENT)).held

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from html import unescape
 
 from memoryhub.lib.content_check.normalising import plain_form
 from memoryhub.lib.text.change_guard import count_negations
@@ -13,49 +14,83 @@ from memoryhub.lib.text.facts import normal_form
 
 LEAST_WORDS = 3  # of a text that is recognised in another order, or within a longer one
 LEAST_LETTERS = 6  # the same for scripts without spaces, where each letter counts as a word
+ENOUGH_WORDS = 4  # of a text that is recognised also before further words, which may change what fewer ones say
+Words = tuple[str, ...]
 _MARK = re.compile(r"^[\s>|]*(?:[-*+•]\s|\d{1,3}[.)]\s|#{1,6}\s)?\s*(?:\[[ xX]\]\s+)?(?:\[[\w-]{1,64}\]\s+)?")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_NUMBER = r"(?:[<>≤≥]=?\s?|(?<![^\s(:])[-−+])?\d[^\W_]*"  # with what changes its meaning
+_SHORT_NAME = r"(?<![^\W_])[a-z]{1,2}(?:\+\+|#)(?![^\W_])"  # C++, F#
+_WORD = re.compile(rf"[{_UNSPACED}]|{_NUMBER}|{_SHORT_NAME}|[^\W\d_{_UNSPACED}][^\W_{_UNSPACED}]*")
 _LETTER = re.compile(rf"[{_UNSPACED}]")
+_BREAK = re.compile(r"</?(?:br|div|hr|li|p|t[dhr])\b[^<>]{0,200}>|(?<=[^\W_])_(?=[^\W_])", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^<>]{0,200}>", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\s|$|[^\x00-\x7f])|\s-\s|\s[(\[]")
 
 
 @lru_cache(20_000)
-def words_of(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> Words:
     """Return the words of a text without its list mark, category, markup, accents, disguises and case."""
-    return tuple(_WORD.findall(plain_form(normal_form(_MARK.sub("", text, count=1)))))
+    shown = _TAG.sub("", _BREAK.sub(" ", unescape(_MARK.sub("", text, count=1))))
+    return tuple(word.replace(" ", "") for word in _WORD.findall(plain_form(normal_form(shown))))
 
 
 class Repeats:
     """Texts, and whether others repeat them."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._texts: dict[tuple[str, ...], str] = {words: text for text in texts if (words := words_of(text))}
-        self._sorted: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
-        self._by_word: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
-        for words in filter(_is_telling, self._texts):
+        self._texts: dict[Words, str] = {words: text for text in texts if (words := words_of(text))}
+        self._sorted: defaultdict[Words, set[Words]] = defaultdict(set)
+        self._by_word: defaultdict[str, set[Words]] = defaultdict(set)
+        for words in filter(is_telling, self._texts):
             self._sorted[tuple(sorted(words))].add(words)
             self._by_word[words[0]].add(words)
 
     def __bool__(self) -> bool:
         return bool(self._texts)
 
-    def found_in(self, line: str) -> set[tuple[str, ...]]:
+    def found_in(self, line: str) -> set[Words]:
         """Return the words of each text that a line repeats.
 
-        It has the same words, in any order if there are several; or it contains them, with the same negations.
+        It has the same words, in any order if there are several; or it or one of its clauses contains them, with as
+        many negations.
         """
         words = words_of(line)
-        found = {words} & self._texts.keys() | self._sorted.get(tuple(sorted(words)), set())
-        inside = {
+        found = {words} & self._texts.keys()
+        found |= {known for known in self._sorted.get(tuple(sorted(words)), ()) if not _are_swapped(known, words)}
+        if self._by_word.keys().isdisjoint(words):
+            return found
+        return found.union(*(self._inside(part) for part in (line, *_CLAUSE_END.split(line))))
+
+    def _inside(self, part: str) -> set[Words]:
+        words, negations = words_of(part), count_negations(part)
+        return {
             known
             for start, word in enumerate(words)
             for known in self._by_word.get(word, ())
-            if words[start : start + len(known)] == known
+            if _says(known, words, start) and count_negations(self._texts[known]) == negations
         }
-        negations = count_negations(line)
-        return found | {known for known in inside if count_negations(self._texts[known]) == negations}
 
 
-def _is_telling(words: tuple[str, ...]) -> bool:
+def contains(words: Words, inner: Words) -> bool:
+    """Return whether words contain others, in their order and without gaps."""
+    starts = (start for start, word in enumerate(words) if word == inner[0])
+    return any(words[start : start + len(inner)] == inner for start in starts)
+
+
+def _says(known: Words, words: Words, start: int) -> bool:
+    """Return whether words say from ``start`` what is known. Few words must be the last, or others change them."""
+    end = start + len(known)
+    if words[start:end] != known or words[end : end + 1] == ("s",):  # in "Initech's rival"
+        return False
+    return end == len(words) or len(known) >= ENOUGH_WORDS
+
+
+def _are_swapped(known: Words, words: Words) -> bool:
+    """Return whether two words have changed places, as in "Bob manages Ana" instead of "Ana manages Bob"."""
+    return sum(one != other for one, other in zip(known, words, strict=True)) == 2
+
+
+def is_telling(words: Sequence[str]) -> bool:
+    """Return whether words are enough to be recognised in another order, or within others."""
     letters = sum(bool(_LETTER.match(word)) for word in words)
     return len(words) - letters >= LEAST_WORDS or letters >= LEAST_LETTERS
