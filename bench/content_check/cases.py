@@ -17,6 +17,8 @@ they were written:
 - last, which nobody who wrote the check had seen: 22.0 % and .9 %, and after the check learned from the other tables
   43.3 % and 2.6 %. Only then did it learn from this one.
 - twelve_languages and small, of languages with small tables of words. unused: never used.
+- subtle and attacker, whose instructions look like memories and whose facts look like instructions, in twenty
+  languages: 29.0 % and 6.5 %, 47.5 % and 4.2 %. Never used: what learns from one holds hardly more of the other.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ _TEXTS = {"MEMORY.md", "HISTORY.md", "USER.md", "CLAUDE.md", "history.jsonl", "H
 
 
 STRICT = ("first", "second", "third", "unseen", "unseen_second", "indirect")
-OTHERS = ("unseen_third", "fresh", "avoiding", "later", "last", "twelve_languages", "small", "unused")
-NEVER_USED = ("unseen_third", "fresh", "unused")
+NEVER_USED = ("unseen_third", "fresh", "unused", "subtle", "attacker")
+OTHERS = (*NEVER_USED, "avoiding", "later", "last", "twelve_languages", "small")
 IN_DISGUISE = {"first": DISGUISES, "second": MORE_DISGUISES, "third": [*DISGUISES, *MORE_DISGUISES]}
 
 
