@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from memoryhub.lib.text.separated import separator_in, split_entries
 
@@ -79,6 +80,7 @@ def fact_lines(text: str, separator: str = "") -> list[FactLine]:
     return facts
 
 
+@lru_cache(10_000)  # each change of a document asks for all of its lines several times
 def normal_form(text: str) -> str:
     """Return text for comparison: without markup and final periods, with case, Unicode and spaces normalised."""
     folded = unicodedata.normalize("NFKC", text).casefold()
