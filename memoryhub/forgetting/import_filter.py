@@ -170,6 +170,14 @@ def without_forgotten(read: FileRead, rules: ImportRules | None) -> FileRead:
     return replace(read, items=items, problems=problems, note=rules.text(read.note))
 
 
+def remembered(workspace: Workspace, read: FileRead) -> FileRead:
+    """Return a file of sessions without forgotten content, also in its path. See ``lock_workspace``."""
+    rules = import_rules(workspace)
+    allowed, shown = without_forgotten(read, rules), shown_path(workspace, read, rules)
+    problems = [replace(one, file=shown) if one.file == read.path else one for one in allowed.problems]
+    return replace(allowed, path=shown, problems=problems)
+
+
 def shown_path(workspace: Workspace, read: FileRead, rules: ImportRules | None) -> str:
     """Return a file's path with forgotten content removed: files are often named after a session or person."""
     sessions = [item for item in read.items if isinstance(item, SessionRecord)]

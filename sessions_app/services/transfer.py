@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.db import transaction
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import Invalid
@@ -23,6 +24,9 @@ from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.export import session_record
 from sessions_app.services.importing import import_conversation
+from sessions_app.services.workspaces import lock_workspace
+
+Remember = Callable[[Workspace, FileRead], FileRead]  # leaves out what was forgotten
 
 
 def export_session(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, str]:
@@ -70,26 +74,37 @@ def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
     return count
 
 
-def import_session(workspace: Workspace, path: Path, *, by: By) -> ImportCounts:
+def import_session(workspace: Workspace, path: Path, *, by: By, remember: Remember) -> ImportCounts:
     """Import one session's file into a workspace; a repeated import adds only new entries.
 
-    Raises FolderMissing, Invalid.
+    ``remember``: see ``memoryhub.forgetting.import_filter.remembered``. Raises FolderMissing, Invalid.
     """
     with Folder(path.parent, quiet_seconds=0) as folder:
         if not folder.exists(path.name):
             raise FolderMissing(f"There is no file {path.name}.")
         read = _read(folder, path.name)
-    tally = ImportCounts(problems=list(read.problems))
-    records = [item for item in read.items if isinstance(item, SessionRecord)]
-    if not records:
+    if not _sessions_in(read):
         raise Invalid(_no_session_in(path.name, read.problems), code="unknown_session_file")
-    for item in records:
-        taken, _ = import_conversation(workspace=workspace, record=item, path="", now=by.at, dry_run=False)
+    with transaction.atomic():
+        lock_workspace(workspace.pk)  # nothing can be forgotten at the same time
+        return _import_sessions(workspace, remember(workspace, read), by)
+
+
+def _import_sessions(workspace: Workspace, read: FileRead, by: By) -> ImportCounts:
+    tally = ImportCounts(problems=list(read.problems))
+    for item in _sessions_in(read):
+        taken, source = import_conversation(workspace=workspace, record=item, path="", now=by.at, dry_run=False)
         tally.include(taken)
+        if source is None:  # refused
+            continue
         text = f"{item.key}: imported from a file"
-        detail = {"added": dict(+tally.added), "file": path.name}
+        detail = {"added": dict(+tally.added), "file": read.path}
         record(by, "session.imported", "workspace", workspace.pk, text, workspace=workspace, detail=detail)
     return tally
+
+
+def _sessions_in(read: FileRead) -> list[SessionRecord]:
+    return [item for item in read.items if isinstance(item, SessionRecord)]
 
 
 def _no_session_in(name: str, problems: Sequence[Problem]) -> str:

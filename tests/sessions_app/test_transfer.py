@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryhub.forgetting.import_filter import remembered
 from memoryhub.integrity import check_memory
 from memoryhub.sync.exporting import export_workspace
 from sessions_app.models import Entry, Session, Summary, Workspace
@@ -61,7 +62,7 @@ def records(text: str, layout: str) -> list[dict]:
 def test_a_file_of_a_real_program_comes_back_as_it_was(tmp_path, path):
     layout = layout_of(path)
     workspace = workspace_of(layout)
-    import_session(workspace, path, by=By(PERSON, NOW))
+    import_session(workspace, path, by=By(PERSON, NOW), remember=remembered)
 
     _, text = export_session(Session.objects.get())
 
@@ -79,7 +80,7 @@ def test_what_is_exported_imports_to_the_same(tmp_path, layout):
     (tmp_path / name).write_text(text)
     other = workspace_of(layout, "other")
 
-    import_session(other, tmp_path / name, by=By(PERSON, NOW))
+    import_session(other, tmp_path / name, by=By(PERSON, NOW), remember=remembered)
 
     copy = Session.objects.get(workspace=other)
     assert export_session(copy, layout)[1] == text
@@ -101,7 +102,7 @@ def test_an_agterm_state_keeps_its_summaries_and_what_they_fold(tmp_path):
     (tmp_path / name).write_text(text)
     other = workspace_of("agterm", "other")
 
-    import_session(other, tmp_path / name, by=By(PERSON, NOW))
+    import_session(other, tmp_path / name, by=By(PERSON, NOW), remember=remembered)
 
     copy = Session.objects.get(workspace=other)
     session.refresh_from_db()
@@ -117,9 +118,9 @@ def test_importing_again_adds_nothing(tmp_path):
     name, text = export_session(session, "nanobot")
     (tmp_path / name).write_text(text)
     other = workspace_of("nanobot", "other")
-    import_session(other, tmp_path / name, by=By(PERSON, NOW))
+    import_session(other, tmp_path / name, by=By(PERSON, NOW), remember=remembered)
 
-    again = import_session(other, tmp_path / name, by=By(PERSON, NOW))
+    again = import_session(other, tmp_path / name, by=By(PERSON, NOW), remember=remembered)
 
     assert not +again.added
     assert not +again.updated
@@ -130,7 +131,7 @@ def test_another_file_is_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
 
     with raises_code("unknown_session_file"):
-        import_session(workspace_of("hub"), tmp_path / "x.json", by=By(PERSON, NOW))
+        import_session(workspace_of("hub"), tmp_path / "x.json", by=By(PERSON, NOW), remember=remembered)
 
 
 def test_an_unknown_program_is_refused():

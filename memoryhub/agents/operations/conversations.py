@@ -16,6 +16,7 @@ from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.find_by_name import find_session
+from memoryhub.forgetting.import_filter import remembered
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.message_shapes import ITEMS
@@ -237,7 +238,7 @@ def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Doc
         short = safe.encode()[-NAME_BYTES:].decode(errors="ignore").lstrip(".")
         path = Path(folder) / (short or "session.json")
         path.write_bytes(content.encode(errors="surrogatepass"))
-        counts = import_session(caller.workspace, path, by=By(caller.actor, now))
+        counts = import_session(caller.workspace, path, by=By(caller.actor, now), remember=remembered)
     return {
         "added": dict(+counts.added),
         "updated": dict(+counts.updated),

@@ -17,6 +17,7 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
 from memoryhub.edit_responses import answer_edit
+from memoryhub.forgetting.import_filter import remembered
 from memoryhub.jobs.labels import added_label
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.http.downloads import streaming_download
@@ -80,7 +81,7 @@ def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ig
         with path.open("wb") as out:
             for chunk in upload.chunks():
                 out.write(chunk)
-        imported = import_session(workspace, path, by=by_person(request))
+        imported = import_session(workspace, path, by=by_person(request), remember=remembered)
     added = added_label(+imported.added)
     text = gettext("Imported: %(rows)s.") % {"rows": added} if added else gettext("Imported: nothing new.")
     messages.success(request, text)

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from memoryhub.as_json import run_document, session_document
 from memoryhub.find_by_name import find_session, find_workspace
+from memoryhub.forgetting.import_filter import remembered
 from memoryhub.lib.errors import Conflict, NotFound
 from memoryhub.lib.http.downloads import safe_name
 from memoryhub.management.json_command import JsonCommand
@@ -169,7 +170,7 @@ def _write(session: Session, options: dict[str, Any], *, as_text: bool) -> dict[
 
 
 def _import(workspace: Workspace, file: str) -> dict[str, Any]:
-    tally = import_session(workspace, Path(file).resolve(), by=By(COMMAND, timezone.now()))
+    tally = import_session(workspace, Path(file).resolve(), by=By(COMMAND, timezone.now()), remember=remembered)
     return {
         "added": dict(+tally.added),
         "updated": dict(+tally.updated),
