@@ -50,9 +50,20 @@ class MemoryDocument(models.Model):
         return self.name
 
 
-class MemoryRevision(models.Model):
-    """An immutable version of a document. ``raw``: the source bytes if they weren't clean UTF-8 text."""
+BEFORE_MERGING, WHILE_REPLACED = "the agent's file before merging", "written while the hub replaced the file"
+BYTES_OF_FILE, DECIDED_FILE = "the bytes of the agent's file", "changed in the agent's file; decided by a person"
 
+
+class MemoryRevision(models.Model):
+    """An immutable version of a document. ``raw``: the source bytes if they weren't clean UTF-8 text.
+
+    ``OF_FILE``: intermediate revisions, which only record what a file contained, with the lines that are held.
+    """
+
+    OF_FILE = Q(
+        author_kind=AuditRecord.ActorKind.SYNC,
+        reason__in=(BEFORE_MERGING, WHILE_REPLACED, BYTES_OF_FILE, DECIDED_FILE),
+    )
     document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
     content = models.TextField(blank=True)

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Model, Q, QuerySet, Sum
 from django.db.models.expressions import RawSQL
 
-from knowledge_app.models import MemoryDocument
+from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.held_rows import LINKS
 from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching_ids_sql
 from memoryhub.lib.search.query import Filter, Query
@@ -194,8 +194,8 @@ def _filter_kind(
     has_withdrawn = any(one.field == "has" and "withdrawn" in one.values for one in query.filters)
     if kind.live and not has_withdrawn:
         narrowing.add(kind.live)
-    if scope.for_agent and kind.model in LINKS:
-        narrowing.add(Q(hold=None))
+    if scope.for_agent and (served := _served_to_agents(kind, has_withdrawn=has_withdrawn)):
+        narrowing.add(served)
     if kind.name in OF_SESSIONS and own_sessions is not None:
         narrowing.add(~Q(**{OF_SESSIONS[kind.name]: own_sessions.values("pk")}))
     for one in query.filters:
@@ -205,6 +205,12 @@ def _filter_kind(
         kind.table, query.terms, query.required, query.excluded, scope=narrowing.scope, kinds=narrowing.kinds
     )
     return FilteredKind(kind, workspaces, tuple(narrowing.conditions), index_query, narrowing.is_narrowed)
+
+
+def _served_to_agents(kind: Kind, *, has_withdrawn: bool) -> Q | None:
+    if kind.name == "document" and has_withdrawn:
+        return ~MemoryRevision.OF_FILE
+    return Q(hold=None) if kind.model in LINKS else None
 
 
 def _own_sessions(scope: Scope, query: Query) -> QuerySet[Session] | None:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.models.documents import DECIDED_FILE
 from knowledge_app.services.documents.change_review import store_held
 from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import content_hash, lock_document, revise_document
@@ -193,7 +194,7 @@ def _keep_text_of_file(change: HeldChange, document: MemoryDocument, now: dateti
         change.proposed,
         base=document.head,
         by=By(Actor(change.author_kind, change.author_name), now),
-        reason="changed in the agent's file; decided by a person",
+        reason=DECIDED_FILE,
         raw=raw,
         is_intermediate=True,
     )

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.models.documents import BEFORE_MERGING, BYTES_OF_FILE, WHILE_REPLACED
 from knowledge_app.services.documents.change_review import pinned_facts, returned_reason, store_held
 from knowledge_app.services.documents.limits import limit_fields
 from knowledge_app.services.documents.outside_edit_plan import (
@@ -103,7 +104,7 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
     plan = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen, policy=policy)
     edit = _checked(locked.workspace, locked, plan, item)
     if edit.verdict in ("take", "merge"):
-        _store_intermediate(locked, item, "written while the hub replaced the file", now)
+        _store_intermediate(locked, item, WHILE_REPLACED, now)
         _revise(locked, edit.text, None, "merged with a change made at the same time", now)
         if edit.flags:
             _hold(locked, OutsideEdit("hold", edit.proposed, edit.flags), item, now, base=base, author=LATE)
@@ -131,7 +132,7 @@ def keep_bytes(document: MemoryDocument, item: DocumentRecord, now: datetime) ->
     head = locked.head
     if head is None or locked.synced_revision is None or locked.synced_revision.content != item.content:
         return
-    locked.synced_revision = _store_intermediate(locked, item, "the bytes of the agent's file", now)
+    locked.synced_revision = _store_intermediate(locked, item, BYTES_OF_FILE, now)
     raw = bytes(head.raw) if head.raw is not None else None
     _revise(locked, head.content, raw, "the hub's text, which the file is to get", now)
     locked.save(update_fields=["synced_revision"])
@@ -260,7 +261,7 @@ def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, no
         reason = CHANGED if head else "first seen in the agent's file"
         document.synced_revision = _revise(document, item.content, item.raw, reason, now)
     elif edit.verdict == "merge":
-        document.synced_revision = _store_intermediate(document, item, "the agent's file before merging", now)
+        document.synced_revision = _store_intermediate(document, item, BEFORE_MERGING, now)
         reason = SAFE_LINES if edit.flags else MERGED
         _revise(document, edit.text, None, reason, now)
         if edit.flags:

@@ -40,11 +40,11 @@ def list_documents(caller: Caller, *, workspace: str = "") -> list[Document]:
 def read_document(
     caller: Caller, name: str, *, revision: int | None = None, workspace: str = "", now: datetime
 ) -> Document:
-    """Return a document's text, now or at a revision. Raises NotFound."""
+    """Return a document's text, now or at a revision. Raises NotFound, also for an intermediate one of a file."""
     require(caller, "read")
     place = readable_workspace(caller, workspace)
     document = find_document(place, name)
-    found = document.head if revision is None else document.revisions.filter(number=revision).first()
+    found = document.head if revision is None else _revisions(document).filter(number=revision).first()
     if found is None:
         raise NotFound(f"{name} has no revision {revision}.", code="no_such_revision")
     record_access(caller, "document.read", [seen_revision(document.pk, found.number)], now, workspace=place)
@@ -54,11 +54,15 @@ def read_document(
 def list_revisions(
     caller: Caller, name: str, *, cursor: str = "", limit: int = 50
 ) -> tuple[list[Document], str | None]:
-    """Return a document's revisions, latest first: who made them, when and why."""
+    """Return a document's revisions, latest first: who made them, when and why. No intermediate ones of files."""
     require(caller, "read")
     document = find_document(caller.workspace, name)
-    rows, next_cursor = rows_after(document.revisions.all(), order=("-number",), cursor=cursor, size=limit)
+    rows, next_cursor = rows_after(_revisions(document), order=("-number",), cursor=cursor, size=limit)
     return [_metadata(document, row) for row in rows], next_cursor
+
+
+def _revisions(document: MemoryDocument) -> QuerySet[MemoryRevision]:
+    return document.revisions.exclude(MemoryRevision.OF_FILE)
 
 
 def explain_fact(caller: Caller, pk: int, *, now: datetime) -> Document:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from django.db.models import BooleanField, ExpressionWrapper
 from django.db.models.functions import Length
 from django.http import HttpRequest, HttpResponse
 
-from knowledge_app.models import Fact
+from knowledge_app.models import Fact, MemoryRevision
 from memoryhub.documents.views.header import document_context, find_document
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.http.htmx import render_page
@@ -17,7 +18,9 @@ SHOWN_REMOVED = 50
 
 def revisions(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
-    rows = document.revisions.defer("content", "raw").annotate(size=Length("content"))
+    rows = document.revisions.defer("content", "raw").annotate(
+        size=Length("content"), is_of_file=ExpressionWrapper(MemoryRevision.OF_FILE, output_field=BooleanField())
+    )
     removed = Fact.objects.filter(document=document, died__isnull=False)
     latest = removed.select_related("died").defer("died__content", "died__raw").order_by("-died__number", "line")
     context = document_context(request, document, "history") | {
