@@ -11,16 +11,16 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.rows.knowledge import context_lines
-from memoryhub.lib.content_check.check import flagged_lines
+from memoryhub.lib.content_check.check import unflagged
 from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.tokens import counter_for
+from memoryhub.search.results import summary_for_agents
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped, safe_window
@@ -277,23 +277,12 @@ def _knowledge(session: Session) -> list[ContextPart]:
 
 
 def _summaries(session: Session) -> list[ContextPart]:
-    text = _unflagged(session.summary_text)
+    text = unflagged(session.summary_text)
     parts = [_data(session, text, SUMMARY_TEXT)] if text else []
     return parts + [
-        _data(session, f"[Summary of earlier conversation]\n{_text_of(summary)}", SUMMARY, summary)
+        _data(session, f"[Summary of earlier conversation]\n{summary_for_agents(summary)}", SUMMARY, summary)
         for summary in _SUMMARIES.all(session.pk, session.epoch)
     ]
-
-
-def _text_of(summary: Summary) -> str:
-    """Return a summary's text; an agent's own summary without lines that the content check flags."""
-    return _unflagged(summary.content) if summary.source_id else summary.content
-
-
-@lru_cache(maxsize=128)  # a session's summaries are the same in each of its contexts
-def _unflagged(text: str) -> str:
-    flagged = flagged_lines(text)
-    return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in flagged)
 
 
 def _data(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.key_values import living, with_text
+from memoryhub.lib.content_check.check import unflagged
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe, parse
@@ -22,7 +23,7 @@ from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.listing import Listed, newest
 from memoryhub.search.ranking import PATIENCE, Hit, RankOptions, SearchResults, find
-from sessions_app.models import Entry, Workspace
+from sessions_app.models import Entry, Session, Summary, Workspace
 
 MOST = 200
 
@@ -58,7 +59,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
         rows, _ = newest(scope, query, kinds=question.kinds, limit=limit, notes=notes, patience=question.patience)
         if not (query.ranked_terms or query.filters or query.excluded):
             notes.append(gettext("No search words: showing everything"))
-        results = [_listed(one, query) for one in rows]
+        results = [_listed(one, query, for_agent=scope.for_agent) for one in rows]
         return {"query": query.text, "read": describe(query), "corrected": {}, "notes": notes, "results": results}
     wishes = RankOptions(
         question.recency, question.decay, question.graph, patience=question.patience, correct=not question.as_typed
@@ -69,7 +70,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
         "read": describe(with_corrections(query, found.corrected)),
         "corrected": found.corrected,
         "notes": [*query.notes, *correction_notes(found.corrected), *found.notes],
-        "results": [_result(hit, found, explain=explain) for hit in found.hits],
+        "results": [_result(hit, found, explain=explain, for_agent=scope.for_agent) for hit in found.hits],
     }
     if explain:
         document["added"] = {
@@ -79,9 +80,9 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
     return document
 
 
-def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:
+def _result(hit: Hit, found: SearchResults, *, explain: bool, for_agent: bool) -> dict[str, Any]:
     terms = found.weights_by_kind[hit.kind].terms
-    result = _document(hit.kind, hit.row, terms, score=round(hit.score, 6))
+    result = _document(hit.kind, hit.row, terms, score=round(hit.score, 6), for_agent=for_agent)
     if hit.kind == "session" and (message := found.messages.get(hit.pk)):
         result |= {"snippet": passage(text_of("entry", message), terms).text, "message_id": message.pk}
     if explain:
@@ -89,19 +90,21 @@ def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:
     return result
 
 
-def _listed(one: Listed, query: Query) -> dict[str, Any]:
+def _listed(one: Listed, query: Query, *, for_agent: bool) -> dict[str, Any]:
     terms = [WeightedTerm(term.words, term.is_prefix) for term in query.ranked_terms]
-    return _document(one.kind, one.row, terms, score=None)
+    return _document(one.kind, one.row, terms, score=None, for_agent=for_agent)
 
 
-def _document(kind: str, row: Any, terms: Sequence[WeightedTerm], *, score: float | None) -> dict[str, Any]:
-    document = row_document(kind, row)
+def _document(
+    kind: str, row: Any, terms: Sequence[WeightedTerm], *, score: float | None, for_agent: bool
+) -> dict[str, Any]:
+    document = row_document(kind, row, for_agent=for_agent)
     found = {"score": score, "snippet": passage(document["text"], terms).text}
     return document | found | ({"source_id": row.source_id, "epoch": row.epoch} if isinstance(row, Entry) else {})
 
 
-def row_document(kind: str, row: Any) -> dict[str, Any]:
-    """Return a row's text (secrets masked), place and time as JSON."""
+def row_document(kind: str, row: Any, *, for_agent: bool = False) -> dict[str, Any]:
+    """Return a row's text (secrets masked), place and time as JSON. ``for_agent``: see ``text_for_agents``."""
     at = time_of(kind, row)
     session = row if kind == "session" else getattr(row, "session", None)
     return {
@@ -111,7 +114,7 @@ def row_document(kind: str, row: Any) -> dict[str, Any]:
         "session": session.key if session else None,
         "position": getattr(row, "position", None),
         "occurred_at": at.isoformat() if at else None,
-        "text": text_of(kind, row),
+        "text": text_for_agents(kind, row) if for_agent else text_of(kind, row),
     }
 
 
@@ -166,6 +169,22 @@ def text_of(kind: str, row: Any) -> str:
     return "\n".join(text for name in known.texts if (text := getattr(row, name)))
 
 
+def text_for_agents(kind: str, row: Any) -> str:
+    """Return the searched text of a row without what the content check flags in texts of files that aren't held."""
+    if isinstance(row, Summary):
+        return summary_for_agents(row)
+    if isinstance(row, Session):
+        texts = (row.title, row.key, unflagged(row.summary_text), row.note)
+        return "\n".join(text for text in texts if text)
+    return text_of(kind, row)
+
+
+def summary_for_agents(summary: Summary) -> str:
+    """Return a summary's text; one that an agent's program wrote without lines that the content check flags."""
+    is_own = summary.source_id or summary.method == Summary.Method.IMPORTED
+    return unflagged(summary.content) if is_own else summary.content
+
+
 def time_of(kind: str, row: Any) -> datetime | None:
     """Return the time by which rows of a kind are ordered."""
     found = row
@@ -186,7 +205,9 @@ def answer_as_grid(workspace: Workspace, query: str, *, limit: int) -> dict[str,
     """
     rows = with_text(unheld(living(workspace)), query).select_related("workspace").order_by("key", "id")
     terms = [WeightedTerm((query,))] if query else []
-    results = [_document("key_value", row, terms, score=None) for row in rows[: max(0, min(limit, MOST))]]
+    results = [
+        _document("key_value", row, terms, score=None, for_agent=True) for row in rows[: max(0, min(limit, MOST))]
+    ]
     return {"query": query, "mode": "grid", "read": [], "notes": [], "results": results}
 
 

@@ -139,7 +139,7 @@ def recall_together(caller: Caller, query: str, *, limit: int = 10, now: datetim
     others = [RecalledMemory(hit.kind, hit.row) for hit in hits if not isinstance(hit.row, Observation)]
     learned = [Recalled(hit.row, hit.score) for hit in hits if isinstance(hit.row, Observation)]
     log_recall(Recall({"": learned}, memories=others), now)
-    rows = [row_document(hit.kind, hit.row) for hit in hits]
+    rows = [row_document(hit.kind, hit.row, for_agent=True) for hit in hits]
     record_results(caller, "observations.recalled", rows, now)
     results = [
         row | {"kind": hit.row.category} if isinstance(hit.row, Observation) else row

@@ -75,7 +75,7 @@ def recent(
     if query.terms or not query.filters:
         raise Invalid("since must be a day such as today, yesterday, monday, 7d or 2026-01-31.", code="bad_since")
     found, _ = newest(readable_scope(caller), query, kinds=kinds or RECENT, limit=limit)
-    rows = [row_document(one.kind, one.row) for one in found]
+    rows = [row_document(one.kind, one.row, for_agent=True) for one in found]
     record_results(caller, "search.read", rows, now)
     return rows
 
@@ -91,7 +91,7 @@ def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Do
     if not text.strip():
         raise Invalid("The text is empty.", code="nothing_to_extract")
     run = request_extraction(caller.workspace, text, source=source, by=By(caller.actor, now))
-    return run_document(run)
+    return _run(run)
 
 
 def list_runs(
@@ -103,7 +103,7 @@ def list_runs(
     rows = rows.filter(kind=kind) if kind else rows
     rows = rows.filter(status=status) if status else rows
     found, next_cursor = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
-    return [run_document(row) for row in found], next_cursor
+    return [_run(row) for row in found], next_cursor
 
 
 def show_run(caller: Caller, pk: int) -> Document:
@@ -112,4 +112,9 @@ def show_run(caller: Caller, pk: int) -> Document:
     run = Run.objects.filter(workspace=caller.workspace, pk=pk).select_related("workspace", "session").first()
     if run is None:
         raise NotFound(f"This workspace has no run {pk}.")
-    return run_document(run)
+    return _run(run)
+
+
+def _run(run: Run) -> Document:
+    """Return a run as JSON, without a text that waits for a decision or was rejected."""
+    return run_document(run) | ({} if run.status == Run.Status.DONE else {"text": None})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from memoryhub.lib.content_check.hidden_content import hidden_in
@@ -68,6 +69,13 @@ def check_text(text: str, *, only: Collection[int] | None = None) -> list[Findin
 def flagged_lines(text: str) -> set[int]:
     """Return the numbers of the lines that have findings."""
     return {finding.line for finding in check_text(text)}
+
+
+@lru_cache(maxsize=512)  # agents read the same summaries and titles again and again
+def unflagged(text: str) -> str:
+    """Return a text without the lines that have findings."""
+    flagged = flagged_lines(text)
+    return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in flagged)
 
 
 def _check_line(line: str, number: int) -> Finding | None:
