@@ -12,7 +12,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.models import Fact, FactSource, MemoryRevision
+from knowledge_app.models import Fact, FactSource, HistoryEntry, MemoryRevision
+from knowledge_app.services.held_rows import held_fields
+from memoryhub.lib.content_check.stand_ins import FLAGGED, served_name, served_text
 from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
@@ -273,12 +275,12 @@ def near_duplicates(fact: Fact) -> list[tuple[Fact, float]]:
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as JSON, for the command, REST and MCP."""
+    """Return an explanation as JSON, for the command, REST and MCP, with stand-ins for flagged names and reasons."""
     fact = explanation.fact
     return {
         "fact": {
             "id": fact.pk,
-            "document": fact.document.name,
+            "document": _document_name(fact),
             "section": fact.section,
             "category": fact.category,
             "text": fact.text,
@@ -294,7 +296,9 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
                 "action": step.action,
                 "revision": step.revision.number,
                 "author": step.revision.author_name,
-                "reason": step.revision.reason,
+                "reason": served_text(step.revision.reason)
+                if step.revision.author_kind == "agent"
+                else step.revision.reason,
                 "created_at": step.revision.created_at,
                 "text": step.text,
             }
@@ -302,10 +306,14 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         ],
         "readers": explanation.reader_count,
         "near_duplicates": [
-            {"id": other.pk, "document": other.document.name, "text": other.text, "similarity": round(ratio, 4)}
+            {"id": other.pk, "document": _document_name(other), "text": other.text, "similarity": round(ratio, 4)}
             for other, ratio in explanation.duplicates
         ],
     }
+
+
+def _document_name(fact: Fact) -> str:
+    return served_name(fact.document.name, "document", fact.document_id)
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:
@@ -315,7 +323,7 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
         "kind": source.kind,
         "score": source.score,
         "run": source.run_id,
-        "history": {"id": history.pk, "content": history.content, "at": _time(history.occurred_at)}
+        "history": {"id": history.pk, "content": _history_text(history), "at": _time(history.occurred_at)}
         if history
         else None,
         "message": _message_json(source.entry) if source.entry else None,
@@ -323,10 +331,14 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
     }
 
 
+def _history_text(history: HistoryEntry) -> str:
+    return FLAGGED if held_fields(history)["held"] else history.content
+
+
 def _message_json(entry: Entry) -> dict[str, Any]:
     return {
         "id": entry.pk,
-        "session": entry.session.key,
+        "session": served_name(entry.session.key, "session", entry.session_id),
         "epoch": entry.epoch,
         "position": entry.position,
         "kind": entry.kind,

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.key_values import living, with_text
 from memoryhub.lib.content_check.check import unflagged
+from memoryhub.lib.content_check.stand_ins import served_name, served_text
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe, parse
@@ -111,11 +112,15 @@ def row_document(kind: str, row: Any, *, for_agent: bool = False) -> dict[str, A
         "kind": kind,
         "id": row.pk,
         "workspace": workspace_of(kind, row).slug,
-        "session": session.key if session else None,
+        "session": _key_of(session, for_agent=for_agent) if session else None,
         "position": getattr(row, "position", None),
         "occurred_at": at.isoformat() if at else None,
         "text": text_for_agents(kind, row) if for_agent else text_of(kind, row),
     }
+
+
+def _key_of(session: Session, *, for_agent: bool) -> str:
+    return served_name(session.key, "session", session.pk) if for_agent else session.key
 
 
 def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
@@ -174,7 +179,7 @@ def text_for_agents(kind: str, row: Any) -> str:
     if isinstance(row, Summary):
         return summary_for_agents(row)
     if isinstance(row, Session):
-        texts = (row.title, row.key, unflagged(row.summary_text), row.note)
+        texts = (served_text(row.title), _key_of(row, for_agent=True), unflagged(row.summary_text), row.note)
         return "\n".join(text for text in texts if text)
     return text_of(kind, row)
 

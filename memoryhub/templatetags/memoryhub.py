@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.lib.content_check.hidden_content import show_invisible
+from memoryhub.lib.content_check.stand_ins import is_flagged
 from memoryhub.lib.http.request_ids import current_request_id
 from memoryhub.lib.masked_text import masked
 
@@ -129,6 +130,12 @@ def words(choice: str) -> str:
 def masked_filter(text: object, is_revealed: object = "") -> str:
     """Return stored text with invisible characters shown, and with secrets masked unless they are revealed."""
     return show_invisible(str(text)) if is_revealed else masked(str(text))
+
+
+@register.filter(name="is_flagged")
+def is_flagged_filter(text: str) -> bool:
+    """Tell whether agents get a stand-in instead of a name, title or reason."""
+    return is_flagged(text)
 
 
 @register.filter

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import lock_document, open_document, revise_document
+from memoryhub.lib.content_check.stand_ins import pk_in, served_name
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
@@ -46,17 +47,21 @@ class Saved:
 
 
 def find_or_start_document(workspace: Workspace, name: str) -> MemoryDocument:
-    """Return the document of this name, in any case if that is unique; a standard one is created if missing.
+    """Return the document of this name, in any case if that is unique, or of the stand-in of its name.
+
+    A standard one is created if missing.
 
     Raises NotFound, which lists the names.
     """
     documents = MemoryDocument.objects.filter(workspace=workspace)
     known = list(documents.filter(name=name)[:1]) or list(documents.filter(any_case("name__iexact", name))[:2])
+    known = known or list(documents.filter(pk=pk_in(name, "document") or 0))
     if len(known) == 1:
         return known[0]
     standard = {one.casefold(): one for one in NAMES}
     if known or name.casefold() not in standard:
-        existing = ", ".join(documents.order_by("name").values_list("name", flat=True)[:50])
+        rows = documents.order_by("name").values_list("name", "pk")[:50]
+        existing = ", ".join(served_name(one, "document", pk) for one, pk in rows)
         listed = f" The documents are {existing}." if existing else ""
         raise NotFound(f"There is no document {name}.{listed} New documents can be named {', '.join(NAMES)}.")
     return start_document(workspace, standard[name.casefold()])

@@ -17,6 +17,7 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.find_by_name import find_session
 from memoryhub.forgetting.import_filter import remembered
+from memoryhub.lib.content_check.stand_ins import pk_in, served_name, served_text
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.message_shapes import ITEMS
@@ -42,7 +43,7 @@ def list_sessions(
     """Return sessions, latest first, and the next cursor."""
     require(caller, "read")
     sessions = Session.objects.filter(workspace=caller.workspace)
-    sessions = sessions.filter(key=key) if key else sessions
+    sessions = sessions.filter(key=_known_key(caller, key)) if key else sessions
     sessions = sessions.filter(channel=channel) if channel else sessions
     rows, next_cursor = rows_after(sessions, order=("-updated_at", "-id"), cursor=cursor, size=limit)
     return [_session(row) for row in rows], next_cursor
@@ -51,7 +52,7 @@ def list_sessions(
 def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tuple[Document, bool]:
     """Return the session of a key, created if missing, and whether it is new. Raises Invalid."""
     require(caller, "append")
-    session, is_new = open_session(caller.workspace, key, by=By(caller.actor, now), title=title)
+    session, is_new = open_session(caller.workspace, _known_key(caller, key), by=By(caller.actor, now), title=title)
     return _session(session), is_new
 
 
@@ -75,10 +76,10 @@ def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> D
     """
     require(caller, "append")
     records = read_batch(rows, now=now)
-    appended = record_entries(caller.workspace, key, records, by=By(caller.actor, now))
+    appended = record_entries(caller.workspace, _known_key(caller, key), records, by=By(caller.actor, now))
     return {
         "session": appended.session.pk,
-        "key": appended.session.key,
+        "key": _key(appended.session),
         "epoch": appended.epoch,
         "first": appended.first_position,
         "last": appended.first_position + appended.entry_count - 1,
@@ -140,7 +141,7 @@ def read_context(
     record_access(caller, "context.read", seen_in(context), now)
     return {
         "session": session.pk,
-        "key": session.key,
+        "key": _key(session),
         "messages": context.messages,
         "tokens": context.tokens,
         "dropped": [{"position": one.position, "why": one.why} for one in context.dropped],
@@ -212,8 +213,8 @@ def clear_session_of_key(caller: Caller, key: str, *, archive: bool, now: dateti
     session = find_session(caller.workspace, key)
     if archive:
         run = archive_and_clear(caller, session, now=now)
-        return {"session": session.key, "epoch": session.epoch, "run": run["id"]}
-    return {"session": session.key, "epoch": clear(caller, session.pk, now=now)["epoch"], "run": None}
+        return {"session": _key(session), "epoch": session.epoch, "run": run["id"]}
+    return {"session": _key(session), "epoch": clear(caller, session.pk, now=now)["epoch"], "run": None}
 
 
 def export_one(
@@ -248,7 +249,19 @@ def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Doc
 
 
 def _session(session: Session) -> Document:
-    return {"id": session.pk, "channel": session.channel} | session_document(session)
+    served = {"key": _key(session), "title": served_text(session.title)}
+    return {"id": session.pk, "channel": session.channel} | session_document(session) | served
+
+
+def _key(session: Session) -> str:
+    return served_name(session.key, "session", session.pk)
+
+
+def _known_key(caller: Caller, key: str) -> str:
+    """Return the key that a stand-in is for, else the key itself."""
+    pk = pk_in(key, "session")
+    known = Session.objects.filter(workspace=caller.workspace, pk=pk).first() if pk else None
+    return known.key if known else key
 
 
 def _entry(entry: Entry) -> Document:

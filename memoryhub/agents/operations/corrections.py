@@ -118,7 +118,7 @@ def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: da
     fact = find_fact(caller.workspace, pk)
     head = fact.document.head
     if fact.died_id is not None or head is None:
-        raise NotFound(f"The fact {pk} is no longer in {fact.document.name}.", code="no_such_fact")
+        raise NotFound(f"The fact {pk} is no longer in its document.", code="no_such_fact")
     if fact.pinned:
         raise Conflict("A person pinned this fact: only people change it.", code="pinned")
     record_access(caller, "facts.read", seen_rows("facts", [pk]), now)

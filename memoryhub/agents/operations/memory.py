@@ -17,6 +17,7 @@ from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import readable_workspace, record_access
 from memoryhub.find_by_name import find_document
 from memoryhub.lib.content_check.precheck import prechecked
+from memoryhub.lib.content_check.stand_ins import served_name, served_text
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.http.pagination import rows_after
@@ -88,7 +89,7 @@ def write_document(
     document = find_or_start_document(caller.workspace, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"written by {caller.actor.name}"
     written = write_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
-    return _written(document.name, written, base)
+    return _written(_name(document), written, base)
 
 
 def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document:
@@ -97,7 +98,7 @@ def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document
     document = find_or_start_document(caller.workspace, name)
     written = append_fact(document, fact, by=By(caller.actor, now))
     head = MemoryRevision.objects.filter(document=document).aggregate(latest=Max("number"))["latest"]
-    return _written(document.name, written, head or 0)
+    return _written(_name(document), written, head or 0)
 
 
 def replace_line(
@@ -113,17 +114,17 @@ def replace_line(
     head = document.head
     if head is None or (base is not None and base != head.number):
         number = head.number if head else 0
-        raise StaleBase(f"{document.name} is at revision {number}, not {base}. Read it again.", head=number)
-    text = _with_line_replaced(document.name, head.content, old, new)
+        raise StaleBase(f"{_name(document)} is at revision {number}, not {base}. Read it again.", head=number)
+    text = _with_line_replaced(_name(document), head.content, old, new)
     by = By(caller.actor, now)
     why = " ".join(reason.split())[:MAX_REASON] or f"line replaced by {caller.actor.name}"
     if "edit" in caller.token.scopes:
         written = write_text(document, text, base_number=head.number, by=by, reason=why)
-        return _written(document.name, written, head.number)
+        return _written(_name(document), written, head.number)
     if text == head.content:
-        return _written(document.name, Written(), head.number)
+        return _written(_name(document), Written(), head.number)
     change = propose_text(document, text, base_number=head.number, by=by, reason=why)
-    return _written(document.name, Written(held=change), head.number)
+    return _written(_name(document), Written(held=change), head.number)
 
 
 def _with_line_replaced(name: str, text: str, old: str, new: str) -> str:
@@ -198,7 +199,7 @@ def history_document(entry: HistoryEntry) -> Document:
         "id": entry.pk,
         "position": entry.position,
         "content": entry.content,
-        "session": entry.session.key if entry.session else None,
+        "session": served_name(entry.session.key, "session", entry.session.pk) if entry.session else None,
         "occurred_at": entry.occurred_at,
         **held_fields(entry),
     }
@@ -207,11 +208,11 @@ def history_document(entry: HistoryEntry) -> Document:
 def proposal_document(change: HeldChange) -> Document:
     return {
         "id": change.pk,
-        "document": change.document.name,
+        "document": _name(change.document),
         "status": change.status,
         "base": change.base.number if change.base else 0,
         "why": list(change.flags),
-        "reason": change.reason,
+        "reason": _reason(change),
         "created_at": change.created_at,
         "decided_at": change.decided_at,
         "decision_reason": change.decision_reason or None,
@@ -229,12 +230,21 @@ def _written(name: str, written: Written, base: int) -> Document:
     return {"name": name, "status": "written" if written.revision else "unchanged", "revision": number}
 
 
+def _name(document: MemoryDocument) -> str:
+    return served_name(document.name, "document", document.pk)
+
+
+def _reason(row: MemoryRevision | HeldChange) -> str:
+    """Return why something was written: an agent's own words only if the content check finds nothing in them."""
+    return served_text(row.reason) if row.author_kind == "agent" else row.reason
+
+
 def _metadata(document: MemoryDocument, revision: MemoryRevision) -> Document:
     return {
-        "name": document.name,
+        "name": _name(document),
         "revision": revision.number,
         "hash": revision.content_hash,
         "author": {"kind": revision.author_kind, "name": revision.author_name},
-        "reason": revision.reason,
+        "reason": _reason(revision),
         "created_at": revision.created_at,
     }
