@@ -16,11 +16,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from memoryhub.forgetting.markup import FILLER, without_markup
 from memoryhub.lib.search.tokenizing import HANGUL, UNSPACED
 from memoryhub.lib.text.forgotten import MARK
 
 LEAST_CHARS = 3  # of a phrase: shorter ones would match almost everything
-_FILLER = "\u200b"  # pads a decoded escape to the length of the escape
 _ESCAPE = re.compile(
     r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|[nrtbf])"  # JSON, also within JSON
     r"|(?P<bytes>(?:%[0-9a-fA-F]{2})+|(?:=[0-9A-F]{2})+)"  # URLs and e-mails (quoted-printable)
@@ -83,8 +83,8 @@ def _unescaped(text: str) -> str:
         elif found["entity"]:
             plain = html.unescape(escape)
         else:
-            return (_FILLER if found["hyphen"] else " ") * len(escape)
-        return plain.ljust(len(escape), _FILLER)[: len(escape)]
+            return (FILLER if found["hyphen"] else " ") * len(escape)
+        return plain.ljust(len(escape), FILLER)[: len(escape)]
 
     return _ESCAPE.sub(meaning, text)
 
@@ -106,15 +106,16 @@ def phrase_of(text: str) -> Phrase:
 
 
 def _searching(spans_of: Callable[[str], list[Span]]) -> Finder:
-    """Return a finder that searches a text and its unescaped form."""
+    """Return a finder that searches a text, its unescaped form, and both without markup."""
 
     def find(text: str) -> list[Span]:
-        spans = spans_of(text)
-        if _FILLER in text:  # a zero-width space within a word is ignored, but it may also separate words
-            spans += spans_of(text.replace(_FILLER, " "))
+        forms = [text]
+        if FILLER in text:  # a zero-width space within a word is ignored, but it may also separate words
+            forms.append(text.replace(FILLER, " "))
         if any(mark in text for mark in _ESCAPE_MARKS) and _ESCAPE.search(text):
-            spans += spans_of(_unescaped(text))
-        return _joined(spans)
+            forms.append(_unescaped(text))
+        forms += [plain for form in list(forms) for plain in without_markup(form)]
+        return _joined([span for form in forms for span in spans_of(form)])
 
     return find
 

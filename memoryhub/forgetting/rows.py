@@ -24,6 +24,7 @@ UNOWNED: tuple[type[Model], ...] = (
     OAuthClient,
 )  # of no workspace: only for operators of the hub
 NEVER_MODELS = (Workspace, SourceFolder, Webhook, HygieneScore)  # settings and figures: only named in the preview
+_APART = "\n<\n"  # no markup goes on after it
 CACHES = (GraphLayout,)  # deleted by every erasure
 
 
@@ -58,7 +59,7 @@ def candidates_of(
         chosen = (
             pk
             for pk, *values in rows.values_list("pk", *columns).iterator(chunk_size=2_000)
-            if (text := composed("\n".join(_plain(values)))) and (redaction.mentions(text) or may_match(text))
+            if (text := composed(_APART.join(_plain(values)))) and (redaction.mentions(text) or may_match(text))
         )
         while pks := list(islice(chosen, 500)):
             yield from rows.filter(pk__in=pks)

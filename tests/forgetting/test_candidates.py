@@ -23,6 +23,8 @@ WRITTEN = [
     "J%C3%BCrgen=20M=C3=BCller",
     "J&uuml;rgen M&uuml;ller",
     "Jür-\ngen Müller",
+    "J<i>ür</i>gen **Mül**ler",
+    "[Jürgen](a) <b>Müller</b>",
 ]
 
 
