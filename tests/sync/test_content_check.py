@@ -69,6 +69,33 @@ def test_a_change_of_a_pinned_fact_is_held_and_the_rest_accepted(workspace):
     assert "pinned" in HeldChange.objects.get().reason
 
 
+@pytest.mark.parametrize("fence", ["```\n{}```\n", "~~~\n{}~~~\n- tea is at four\n", "- tea is at four\n```\n{}"])
+def test_a_code_fence_around_a_pinned_fact_is_held_and_not_in_force(workspace, fence):
+    line = "- the pool limit is 40\n"
+    workspace.agent_changes = "accept"
+    workspace.save()
+    read(workspace, SAFE)
+    Fact.objects.filter(text="the pool limit is 40").update(pinned=True)
+
+    read(workspace, SAFE.replace(line, fence.format(line)))
+    read(workspace, SAFE.replace(line, ""))
+
+    assert content().replace("- tea is at four\n", "") == SAFE
+    assert Fact.objects.filter(pinned=True, died=None).count() == 1
+    assert "pinned" in HeldChange.objects.earliest("id").reason
+
+
+def test_other_lines_of_a_change_that_fences_a_pinned_fact_are_accepted(workspace):
+    workspace.agent_changes = "accept"
+    workspace.save()
+    read(workspace, SAFE)
+    Fact.objects.filter(text="the pool limit is 40").update(pinned=True)
+
+    read(workspace, SAFE.replace("# Team\n\n", "# Team\n\n- tea is at four\n").replace("- the", "```\n- the"))
+
+    assert content() == SAFE.replace("# Team\n\n", "# Team\n\n- tea is at four\n")
+
+
 def test_approving_a_held_line_adds_it(workspace):
     read(workspace, SAFE + ORDER)
     change = HeldChange.objects.get()

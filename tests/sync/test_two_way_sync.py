@@ -56,6 +56,18 @@ def test_an_agent_edit_is_imported_and_unchanged_files_are_not_read(atlas, file)
     assert +sync(atlas).tally.unchanged == {"files": 1}
 
 
+def test_the_file_loses_a_code_fence_around_a_pinned_fact(atlas, file):
+    switch_sync(atlas, follow=True, by=By(PERSON, timezone.now()))
+    curate_facts(memory(), [Fact.objects.get(text="fact b").pk], by=By(PERSON, timezone.now()), pinned=True)
+    for new in ("```\n- fact b\n```\n", ""):
+        replace(file, "- fact b\n", new)
+        sync(atlas)
+
+        assert file.read_text() == TEXT
+        assert Fact.objects.get(text="fact b", died=None).pinned
+    assert check_memory().broken == []
+
+
 def test_edits_of_different_lines_are_merged_and_pins_stay(atlas, file):
     edit("- fact a\n", "- fact a\n- the hub's own fact, pinned\n")
     own = Fact.objects.get(text__contains="own fact")

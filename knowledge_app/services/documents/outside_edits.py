@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -24,7 +25,7 @@ from knowledge_app.services.removed_texts import MAX_REVISIONS, PEOPLE, RemovedT
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
-from memoryhub.lib.text.change_guard import check_change, pin_reasons, safe_part, safety_reasons
+from memoryhub.lib.text.change_guard import CheckedChange, check_change, pin_reasons, safe_part, safety_reasons
 from sessions_app.models import SourceFolder, Workspace
 from sessions_app.services.audit import Actor, By
 
@@ -195,15 +196,24 @@ def _checked(
         return OutsideEdit("hold", item.content, (why,))
     change = check_change(head, text)
     pins = list(pinned_facts(document).values_list("text", flat=True))
-    returned = RemovedTexts(workspace).added_again(head, text)
-    flags = tuple(pin_reasons(text, pins) + safety_reasons(change))
-    flags += (returned_reason(len(returned)),) if returned else ()
+    removed = RemovedTexts(workspace)
+    flags, returned = _flags(change, pins, removed)
     if not flags:
         return edit
     safe = safe_part(change, pinned=pins, held=returned)
-    if document is not None and document.head is not None and safe == head:
+    is_known = document is not None and document.head is not None
+    if (is_known and safe == head) or _flags(check_change(head, safe), pins, removed)[0]:
         return OutsideEdit("hold", text, flags)
     return OutsideEdit("merge", safe, flags, proposed=text)
+
+
+def _flags(
+    change: CheckedChange, pins: Collection[str], removed: RemovedTexts
+) -> tuple[tuple[str, ...], Collection[int]]:
+    """Return the reasons to hold lines of a change, and the numbers of the lines that people removed before."""
+    returned = removed.added_again(change.before, change.after)
+    flags = pin_reasons(change.after, pins) + safety_reasons(change)
+    return (*flags, *([returned_reason(len(returned))] if returned else [])), returned
 
 
 def _read_by_agent(document: MemoryDocument, head: MemoryRevision, at: datetime) -> tuple[list[str], LineEdits]:
@@ -303,9 +313,9 @@ def _hold(
 ) -> None:
     """Hold a text of the file for review, once; it supersedes older ones.
 
-    With two-way sync, the file gets the hub's text again at once.
+    With two-way sync, the file gets the hub's text again at once, if the hub has one.
     """
-    is_guarded = author == SYNC and document.workspace.is_two_way
+    is_guarded = author == SYNC and document.workspace.is_two_way and document.head is not None
     proposed = item.content if author == SYNC and not is_guarded else edit.text
     if not _is_held(document, proposed, base, is_guarded=is_guarded):
         _supersede(document, proposed, author, now, is_guarded=is_guarded)

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from memoryhub.lib.content_check.check import Finding, check_text
 from memoryhub.lib.text.diff import line_changes
-from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts, normal_form
+from memoryhub.lib.text.facts import FactLine, fact_lines, is_fence, match_equal_facts, match_facts, normal_form
 
 # Limits of a change without review:
 LOSS_LIMIT = 0.10  # share of facts removed or rewritten, in one change or since the last review
 MIN_SHARE = 0.5  # share of the characters that must remain
 MAX_GROWTH = 3.0  # growth factor in characters
 FREE_GROWTH_CHARS = 2_000  # up to this size, a document may grow by any factor
+MAX_TRIES = 64  # of parts of a change that may leave pinned facts alone; the rest is held
+_Edit = tuple[int, int, list[str]]
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NEGATION = re.compile(
     r"\b(not|no|never|none|neither|nor|without|cannot|can't|won't|don't|doesn't|isn't|aren't|wasn't|nicht|kein\w*|nie"
@@ -167,22 +169,66 @@ def additions_only(change: CheckedChange, *, held: Collection[int] = ()) -> str:
 def safe_part(change: CheckedChange, *, pinned: Collection[str] = (), held: Collection[int] = ()) -> str:
     """Return the new text without new lines that the content check flags, and without changes of pinned facts.
 
-    New lines with a number in ``held`` are left out, too. Where such a line replaces others, those stay.
+    New lines with a number in ``held`` are left out, too. Where such a line replaces others, those stay. The result
+    has all pinned facts, and all others that the new text has: other lines that would cost one, such as a code fence
+    around it, are left out.
     """
     lines, new_lines = change.before.split("\n"), change.after.split("\n")
     held = {finding.line for finding in change.new_findings} | set(held)
     pins = {normal_form(text) for text in pinned}
     kept_forms = {normal_form(line.text) for line in fact_lines(change.after)}
     pinned_at = {fact.line - 1 for fact in fact_lines(change.before) if normal_form(fact.text) in pins - kept_forms}
-    result: list[str] = []
+    singles: list[list[_Edit]] = []
+    fences: list[_Edit] = []  # which are only accepted together: half of a pair would swallow what follows
+    are_fences_held = False
     for tag, start, end, j, j_end in line_changes(lines, new_lines):
+        if tag == "equal":
+            continue
         added = [new_lines[index] for index in range(j, j_end) if index + 1 not in held]
         is_held = len(added) < j_end - j or not pinned_at.isdisjoint(range(start, end))
-        if tag == "equal" or (is_held and any(line.strip() for line in lines[start:end])):
-            result += lines[start:end]
-        else:
-            result += added
+        if any(map(is_fence, [*lines[start:end], *new_lines[j:j_end]])):
+            are_fences_held |= is_held
+            fences.append((start, end, added))
+        elif not (is_held and any(line.strip() for line in lines[start:end])):
+            singles.append([(start, end, added)])
+    lost = _lost_facts(change.before, change.after)
+
+    def fits(chosen: Sequence[_Edit]) -> bool:
+        text = _edited(lines, chosen)
+        return not pin_reasons(text, pinned) and _lost_facts(change.before, text) <= lost
+
+    return _edited(lines, _fitting([*singles, *([] if are_fences_held else [fences])], fits))
+
+
+def _lost_facts(before: str, after: str) -> set[int]:
+    """Return the indexes of the facts that another text doesn't have in the same words."""
+    old = fact_lines(before)
+    return set(range(len(old))) - set(match_equal_facts(old, fact_lines(after)).values())
+
+
+def _edited(lines: Sequence[str], edits: Sequence[_Edit]) -> str:
+    """Return a text with edits applied: lines [start, end), counted from 0, become others."""
+    result = list(lines)
+    for start, end, new in sorted(edits, reverse=True):
+        result[start:end] = new
     return "\n".join(result)
+
+
+def _fitting(groups: Sequence[list[_Edit]], fits: Callable[[Sequence[_Edit]], bool]) -> list[_Edit]:
+    """Return the edits of the groups that fit together, found by halving; ``fits`` holds for the result."""
+    fitting: list[_Edit] = []
+    waiting = [list(groups)]
+    for _ in range(MAX_TRIES):
+        if not waiting:
+            break
+        part = waiting.pop()
+        edits = [edit for group in part for edit in group]
+        if fits([*fitting, *edits]):
+            fitting += edits
+        elif len(part) > 1:
+            half = len(part) // 2
+            waiting += [part[half:], part[:half]]
+    return fitting
 
 
 def _with_headings(lines: list[str], indexes: range, added: set[int], headings: set[int]) -> list[str]:

@@ -80,6 +80,11 @@ def fact_lines(text: str, separator: str = "") -> list[FactLine]:
     return facts
 
 
+def is_fence(line: str) -> bool:
+    """Tell whether a line opens or closes a code block."""
+    return line.lstrip().startswith(("```", "~~~"))
+
+
 @lru_cache(10_000)  # each change of a document asks for all of its lines several times
 def normal_form(text: str) -> str:
     """Return text for comparison: without markup and final periods, with case, Unicode and spaces normalised."""
@@ -90,9 +95,16 @@ def normal_form(text: str) -> str:
 def match_facts(old: Sequence[FactLine], new: Sequence[FactLine]) -> dict[int, int]:
     """Match the facts of two revisions and return ``{index in new: index in old}``.
 
-    Equal normal forms match first, preferably in the same section, then the most similar remaining lines of each
-    section (difflib ratio >= 0.6). Unmatched new lines are additions, unmatched old lines removals.
+    Equal ones match first, then the most similar remaining lines of each section (difflib ratio >= 0.6). Unmatched
+    new lines are additions, unmatched old lines removals.
     """
+    pairs = match_equal_facts(old, new)
+    _match_similar(old, new, pairs, set(pairs.values()))
+    return pairs
+
+
+def match_equal_facts(old: Sequence[FactLine], new: Sequence[FactLine]) -> dict[int, int]:
+    """Match only the facts with equal normal forms, preferably in the same section."""
     pairs: dict[int, int] = {}
     matched: set[int] = set()
     for with_section in (True, False):
@@ -105,7 +117,6 @@ def match_facts(old: Sequence[FactLine], new: Sequence[FactLine]) -> dict[int, i
             if index not in pairs and same:
                 pairs[index] = same.pop(0)
                 matched.add(pairs[index])
-    _match_similar(old, new, pairs, matched)
     return pairs
 
 

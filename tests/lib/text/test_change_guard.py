@@ -7,7 +7,9 @@ from memoryhub.lib.text.change_guard import (
     additions_only,
     check_change,
     compare_facts,
+    pin_reasons,
     review_reasons,
+    safe_part,
 )
 from memoryhub.lib.text.facts import fact_lines
 
@@ -178,3 +180,18 @@ def test_additions_never_remove_a_fact(before, after):
     assert compare_facts(old, text).removed == []
     assert compare_facts(old, text).rewritten == []
     assert {line.text for line in fact_lines(text)} >= set(before)
+
+
+@given(st.lists(st.tuples(st.integers(0, 14), st.sampled_from(["```", "~~~", "- new", "", "## New"])), max_size=8))
+def test_the_safe_part_of_insertions_has_the_pinned_facts(insertions):
+    lines = BASE.split("\n")
+    for place, line in insertions:
+        lines.insert(place, line)
+    change = check_change(BASE, "\n".join(lines))
+
+    safe = safe_part(change, pinned=FACTS[2:4])
+
+    assert not pin_reasons(safe, FACTS[2:4])
+    assert pin_reasons(change.after, FACTS[2:4]) or safe == change.after
+    lost = {fact.text for fact in compare_facts(BASE, safe).removed}
+    assert lost <= {fact.text for fact in compare_facts(BASE, change.after).removed}
