@@ -9,12 +9,13 @@ from datetime import timedelta
 
 from django.utils.translation import gettext
 
-from knowledge_app.models import Fact, HeldChange
-from knowledge_app.services.documents.held_changes import Hunk, stale_hunks
+from knowledge_app.models import HeldChange
+from knowledge_app.services.documents.change_review import pinned_lines
+from knowledge_app.services.documents.held_changes import Hunk, stale_hunks, text_with
 from memoryhub.lib.masked_text import masked
 from memoryhub.lib.text.change_guard import compare_facts, count_negations, numbers_in
 from memoryhub.lib.text.diff import DiffLine, reworded_lines
-from memoryhub.lib.text.facts import fact_lines, normal_form
+from memoryhub.lib.text.places import changed_places
 from memoryhub.lib.text.provenance import MIN_SHARE
 from memoryhub.lib.text.similarity import tokens_of
 from memoryhub.runs.flagged_parts import parts_with_warnings
@@ -22,6 +23,7 @@ from sessions_app.models import Entry, Run
 
 AROUND = 2  # lines of context before and after a part
 MAX_SOURCES = 500  # messages of a run compared with each part
+MAX_COMPARED = 50  # parts of a change that may change what is above a pinned fact
 MAX_RECENT = 200  # messages before a change that no run made
 SAVED_WITHIN = timedelta(minutes=10)  # an agent may save a session after the memory that it wrote from it
 ACCEPT, REJECT, WAIT = "accept", "reject", "wait"
@@ -71,7 +73,7 @@ def change_parts(change: HeldChange, form: Mapping[str, str]) -> list[ChangePart
     found = parts_with_warnings(change)
     ours = (change.ours.content if change.ours else "").split("\n")
     messages = _messages(change)
-    about_facts = _fact_warnings(change)
+    about_facts = _fact_warnings(change, [hunk for hunk, _ in found])
     stale = stale_hunks(change) if change.status == HeldChange.Status.PENDING else set()
     parts = []
     for index, (hunk, warnings) in enumerate(found):
@@ -109,7 +111,7 @@ def _changed_lines(
     return [*removed, *added]
 
 
-def _fact_warnings(change: HeldChange) -> tuple[Warnings, Warnings]:
+def _fact_warnings(change: HeldChange, hunks: Sequence[Hunk]) -> tuple[Warnings, Warnings]:
     """Return what a flagged change does to facts, by their lines in the old and the new text."""
     ours = change.ours.content if change.ours else ""
     old, new = ours.split("\n"), change.proposed.split("\n")
@@ -125,13 +127,23 @@ def _fact_warnings(change: HeldChange) -> tuple[Warnings, Warnings]:
             about_new[new[after.line - 1]].append(gettext("Changes a number."))
         if count_negations(before.text) != count_negations(after.text):
             about_new[new[after.line - 1]].append(gettext("Changes a negation."))
-    kept = {normal_form(line.text) for line in fact_lines(change.proposed)}
-    pinned = Fact.objects.filter(document=change.document_id, died=None, pinned=True).values_list("text", flat=True)
-    lost = {normal_form(text) for text in pinned} - kept
-    for fact in fact_lines(ours) if lost else []:
-        if normal_form(fact.text) in lost:
-            about_old[old[fact.line - 1]].append(gettext("Changes a pinned fact."))
+    _warn_of_pins(change, ours, hunks, about_old, about_new)
     return about_old, about_new
+
+
+def _warn_of_pins(
+    change: HeldChange, ours: str, hunks: Sequence[Hunk], about_old: Warnings, about_new: Warnings
+) -> None:
+    """Add a warning to each changed line with a pinned fact, and to parts that change what is above one."""
+    pinned, old, words = pinned_lines(change.document, ours), ours.split("\n"), gettext("Changes a pinned fact.")
+    touched = changed_places(ours, change.proposed, pinned) if pinned else []
+    for number in touched:
+        about_old[old[number - 1]].append(words)
+    elsewhere = [number for number in touched if not any(hunk.start < number <= hunk.end for hunk in hunks)]
+    for hunk in hunks[:MAX_COMPARED] if elsewhere else []:
+        if changed_places(ours, text_with(change, {hunk.number}), elsewhere):
+            lines, about = (hunk.new, about_new) if any(map(str.strip, hunk.new)) else (hunk.old, about_old)
+            about[next((line for line in lines if line.strip()), "")].append(words)
 
 
 def _messages(change: HeldChange) -> list[tuple[Entry, frozenset[str]]]:

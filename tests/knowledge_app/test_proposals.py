@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents import proposals
 from knowledge_app.services.documents.proposals import propose_text, write_text
 from knowledge_app.services.documents.revisions import StaleBase
 from memoryhub.lib import document_size
+from memoryhub.runs.change_parts import change_parts
 from sessions_app.services.audit import Actor, By
 from tests.hub import AGENT, raises_code
 from tests.knowledge_app.test_outside_edits import FACTS, NOW, edit, head, take
@@ -96,3 +97,16 @@ def test_a_text_has_a_largest_length(document, monkeypatch):
     for act in (write, propose):
         with raises_code("text_too_long"):
             act(document, FACTS + "\n- ")
+
+
+def test_a_heading_over_a_pinned_fact_waits_for_a_person(document):
+    fact = Fact.objects.filter(document=document).order_by("-line").first()
+    Fact.objects.filter(pk=fact.pk).update(pinned=True)
+    lines = FACTS.split("\n")
+    lines.insert(fact.line - 1, "## Outdated")
+
+    held = write(document, "\n".join(lines)).held
+
+    assert held.flags == ["touches 1 pinned fact"]
+    assert [part.is_risky for part in change_parts(held, {})] == [True]
+    assert head() == FACTS

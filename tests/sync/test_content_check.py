@@ -96,6 +96,58 @@ def test_other_lines_of_a_change_that_fences_a_pinned_fact_are_accepted(workspac
     assert content() == SAFE.replace("# Team\n\n", "# Team\n\n- tea is at four\n")
 
 
+LINE = "- the pool limit is 40\n"
+MORE = "# Team\n\n## Facts\n\n" + "".join(f"- fact {number} of the team\n" for number in range(20)) + LINE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MORE.replace(LINE, "- ~~the pool limit is 40~~\n"),
+        MORE.replace(LINE, "- [obsolete] the pool limit is 40\n"),
+        MORE.replace(LINE, "") + f"\n## No longer true\n\n{LINE}",
+        MORE.replace("## Facts", "## Old and wrong facts"),
+        MORE.replace(LINE, f"- Outdated:\n  {LINE}"),
+        MORE.replace(LINE, f"<!--\n{LINE}-->\n"),
+        MORE.replace(LINE, LINE.replace("pool", "POOL")),
+        MORE.replace("## Facts\n\n", f"## Facts\n\n- Outdated:\n  {LINE}"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["accept", "hold_risky"])
+def test_a_pinned_fact_keeps_its_meaning(workspace, text, policy):
+    Workspace.objects.update(agent_changes=policy)
+    workspace.refresh_from_db()
+    read(workspace, MORE)
+    Fact.objects.filter(text="the pool limit is 40").update(pinned=True)
+
+    read(workspace, text + "- tea is at four\n")
+
+    assert content().count(LINE) == 1
+    assert content().split("\n")[2:4] == ["## Facts", ""]
+    fact = Fact.objects.get(pinned=True, died=None)
+    assert (fact.text, fact.section, fact.category) == ("the pool limit is 40", "Facts", "")
+    assert "pinned" in HeldChange.objects.get().reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MORE.replace(LINE, "").replace("- fact 4", f"{LINE}- fact 4"),
+        MORE.replace("- fact 4", "- fact 4 and others"),
+        MORE.replace("- fact 4 of the team\n", "").replace(LINE, f"{LINE}- tea is at four\n"),
+    ],
+)
+def test_a_pinned_fact_may_be_moved_within_its_section(workspace, text):
+    read(workspace, MORE)
+    Fact.objects.filter(text="the pool limit is 40").update(pinned=True)
+
+    read(workspace, text)
+
+    assert content() == text
+    assert Fact.objects.filter(text="the pool limit is 40", pinned=True, died=None).exists()
+    assert not HeldChange.objects.exists()
+
+
 def test_approving_a_held_line_adds_it(workspace):
     read(workspace, SAFE + ORDER)
     change = HeldChange.objects.get()

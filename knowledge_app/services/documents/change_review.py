@@ -9,7 +9,14 @@ from django.db.models import QuerySet
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.removed_texts import RemovedTexts
-from memoryhub.lib.text.change_guard import CheckedChange, pin_reasons, review_reasons, safety_reasons
+from memoryhub.lib.text.change_guard import (
+    CheckedChange,
+    additions_only,
+    pin_reasons,
+    review_reasons,
+    safety_reasons,
+)
+from memoryhub.lib.text.facts import fact_lines
 from sessions_app.models import Session
 from sessions_app.services.audit import By, record
 
@@ -26,12 +33,12 @@ def judge(
     ``is_own_fact``: it changes nothing but a fact that the agent wrote, so that only its safety counts. ``returned``:
     the new lines with facts that people removed, if they are known.
     """
-    pinned = list(pinned_facts(document).values_list("text", flat=True))
+    pinned = pinned_lines(document, change.before)
     if returned is None:
         returned = RemovedTexts(document.workspace).added_again(change.before, change.after)
     again = [returned_reason(len(returned))] if returned else []
     if is_own_fact:
-        return pin_reasons(change.after, pinned) + safety_reasons(change) + again
+        return pin_reasons(change.before, change.after, pinned) + safety_reasons(change) + again
     return review_reasons(change, pinned=pinned, lost_before=facts_lost_since_review(document)) + again
 
 
@@ -44,6 +51,23 @@ def returned_reason(count: int) -> str:
 def pinned_facts(document: MemoryDocument | None) -> QuerySet[Fact]:
     """Return the facts of a document's head that agents can't change."""
     return Fact.objects.filter(document=document, died=None, pinned=True)
+
+
+def pinned_lines(document: MemoryDocument | None, text: str) -> list[int]:
+    """Return the line numbers of the facts in a document's current or earlier text that are pinned now."""
+    facts = list(pinned_facts(document))
+    if document is None or document.head is None or not facts:
+        return []
+    if text == document.head.content:
+        return [fact.line for fact in facts]
+    pinned = {fact.text for fact in facts}
+    return [line.line for line in fact_lines(text, document.separator) if line.text in pinned]
+
+
+def additions(document: MemoryDocument, change: CheckedChange, *, held: Collection[int]) -> str:
+    """Return what ``additions_only`` does; the old text if a new heading would change what a pinned fact says."""
+    text = additions_only(change, held=held)
+    return change.before if pin_reasons(change.before, text, pinned_lines(document, change.before)) else text
 
 
 def facts_lost_since_review(document: MemoryDocument) -> int:

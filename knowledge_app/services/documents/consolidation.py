@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import REQUESTED
-from knowledge_app.services.documents.change_review import judge, store_held
+from knowledge_app.services.documents.change_review import additions, judge, store_held
 from knowledge_app.services.documents.consolidation_guard import (
     CheckedProposal,
     Proposal,
@@ -41,7 +41,6 @@ from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.text.change_guard import additions_only
 from memoryhub.lib.text.facts import normal_form
 from memoryhub.lib.text.merge import merge_texts
 from sessions_app.models import Entry, Run, Session
@@ -148,7 +147,8 @@ def _apply(run: Run, plan: Plan, proposal: Proposal, known: CheckedProposal | No
         checked = _check(plan, proposal, current, known)
         wanted = checked.change.after
         flags = _flags(document, checked)
-        text = additions_only(checked.change, held=checked.foreign | checked.returned) if flags else wanted
+        held = checked.foreign | checked.returned
+        text = additions(document, checked.change, held=held) if flags else wanted
         if run.options.get("hold") or (flags and text == current):
             return _hold_whole(run, plan, document, wanted, proposal, flags or [REQUESTED], now)
         safe = without_held_facts(checked.unflagged, held_facts(wanted, text))

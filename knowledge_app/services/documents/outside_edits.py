@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import BEFORE_MERGING, BYTES_OF_FILE, WHILE_REPLACED
-from knowledge_app.services.documents.change_review import pinned_facts, returned_reason, store_held
+from knowledge_app.services.documents.change_review import pinned_lines, returned_reason, store_held
 from knowledge_app.services.documents.limits import limit_fields
 from knowledge_app.services.documents.outside_edit_plan import (
     LineEdits,
@@ -195,7 +195,7 @@ def _checked(
         why = f"has {len(text):,} characters; the limit is {MAX_DOCUMENT_CHARS:,}"
         return OutsideEdit("hold", item.content, (why,))
     change = check_change(head, text)
-    pins = list(pinned_facts(document).values_list("text", flat=True))
+    pins = pinned_lines(document, head)
     removed = RemovedTexts(workspace)
     flags, returned = _flags(change, pins, removed)
     if not flags:
@@ -208,11 +208,11 @@ def _checked(
 
 
 def _flags(
-    change: CheckedChange, pins: Collection[str], removed: RemovedTexts
+    change: CheckedChange, pins: Collection[int], removed: RemovedTexts
 ) -> tuple[tuple[str, ...], Collection[int]]:
     """Return the reasons to hold lines of a change, and the numbers of the lines that people removed before."""
     returned = removed.added_again(change.before, change.after)
-    flags = pin_reasons(change.after, pins) + safety_reasons(change)
+    flags = pin_reasons(change.before, change.after, pins) + safety_reasons(change)
     return (*flags, *([returned_reason(len(returned))] if returned else [])), returned
 
 

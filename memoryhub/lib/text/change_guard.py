@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from memoryhub.lib.content_check.check import Finding, check_text
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.facts import FactLine, fact_lines, is_fence, match_equal_facts, match_facts, normal_form
+from memoryhub.lib.text.places import changed_places
 
 # Limits of a change without review:
 LOSS_LIMIT = 0.10  # share of facts removed or rewritten, in one change or since the last review
@@ -80,14 +81,15 @@ def check_change(before: str, after: str, *, known: CheckedChange | None = None)
     return CheckedChange(before, after, check_text(after, only=changed))
 
 
-def review_reasons(change: CheckedChange, *, pinned: Collection[str] = (), lost_before: int = 0) -> list[str]:
+def review_reasons(change: CheckedChange, *, pinned: Collection[int] = (), lost_before: int = 0) -> list[str]:
     """Return the reasons why a person must review a change; an empty list if nobody needs to.
 
-    ``pinned``: texts of pinned facts. ``lost_before``: the number of facts that runs removed since the last review.
+    ``pinned``: line numbers of pinned facts in the old text. ``lost_before``: the number of facts that runs removed
+    since the last review.
     """
     facts = compare_facts(change.before, change.after)
     reasons = _loss_reasons(facts, lost_before)
-    reasons += pin_reasons(change.after, pinned)
+    reasons += pin_reasons(change.before, change.after, pinned)
     reasons += _size_reasons(change.before, change.after)
     reasons += _meaning_reasons(facts)
     return reasons + safety_reasons(change)
@@ -106,10 +108,9 @@ def _loss_reasons(change: FactChanges, lost_before: int) -> list[str]:
     return []
 
 
-def pin_reasons(after: str, pinned: Collection[str]) -> list[str]:
-    """Return a message if a text lacks pinned facts."""
-    kept = {normal_form(line.text) for line in fact_lines(after)}
-    touched = [text for text in pinned if normal_form(text) not in kept]
+def pin_reasons(before: str, after: str, pinned: Collection[int]) -> list[str]:
+    """Return a message if a text lacks pinned facts of another, or says them elsewhere; see ``changed_places``."""
+    touched = changed_places(before, after, pinned) if pinned else []
     return [f"touches {len(touched)} pinned fact{'' if len(touched) == 1 else 's'}"] if touched else []
 
 
@@ -166,7 +167,7 @@ def additions_only(change: CheckedChange, *, held: Collection[int] = ()) -> str:
     return "\n".join(result)
 
 
-def safe_part(change: CheckedChange, *, pinned: Collection[str] = (), held: Collection[int] = ()) -> str:
+def safe_part(change: CheckedChange, *, pinned: Collection[int] = (), held: Collection[int] = ()) -> str:
     """Return the new text without new lines that the content check flags, and without changes of pinned facts.
 
     New lines with a number in ``held`` are left out, too. Where such a line replaces others, those stay. The result
@@ -174,10 +175,9 @@ def safe_part(change: CheckedChange, *, pinned: Collection[str] = (), held: Coll
     around it, are left out.
     """
     lines, new_lines = change.before.split("\n"), change.after.split("\n")
-    held = {finding.line for finding in change.new_findings} | set(held)
-    pins = {normal_form(text) for text in pinned}
-    kept_forms = {normal_form(line.text) for line in fact_lines(change.after)}
-    pinned_at = {fact.line - 1 for fact in fact_lines(change.before) if normal_form(fact.text) in pins - kept_forms}
+    touched = set(changed_places(change.before, change.after, pinned))
+    held = {*held, *(finding.line for finding in change.new_findings), *_others_like(change, touched)}
+    pinned_at = {number - 1 for number in touched}
     singles: list[list[_Edit]] = []
     fences: list[_Edit] = []  # which are only accepted together: half of a pair would swallow what follows
     are_fences_held = False
@@ -195,9 +195,18 @@ def safe_part(change: CheckedChange, *, pinned: Collection[str] = (), held: Coll
 
     def fits(chosen: Sequence[_Edit]) -> bool:
         text = _edited(lines, chosen)
-        return not pin_reasons(text, pinned) and _lost_facts(change.before, text) <= lost
+        return not changed_places(change.before, text, pinned) and _lost_facts(change.before, text) <= lost
 
     return _edited(lines, _fitting([*singles, *([] if are_fences_held else [fences])], fits))
+
+
+def _others_like(change: CheckedChange, lines: Collection[int]) -> set[int]:
+    """Return the line numbers of new facts that say what the facts at some lines of the old text do, or similar."""
+    old, new = fact_lines(change.before), fact_lines(change.after)
+    forms = {normal_form(fact.text) for fact in old if fact.line in lines}
+    pairs = match_facts(old, new) if lines else {}
+    reworded = {new[j].line for j, i in pairs.items() if old[i].line in lines}
+    return reworded | {fact.line for fact in new if normal_form(fact.text) in forms}
 
 
 def _lost_facts(before: str, after: str) -> set[int]:
