@@ -7,6 +7,7 @@ from collections.abc import Collection
 from django.db.models import QuerySet
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
+from knowledge_app.models.documents import ALL_HELD
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.text.change_guard import (
@@ -17,7 +18,7 @@ from memoryhub.lib.text.change_guard import (
     safety_reasons,
 )
 from memoryhub.lib.text.facts import fact_lines
-from sessions_app.models import Session
+from sessions_app.models import AuditRecord, Session, Workspace
 from sessions_app.services.audit import By, record
 
 
@@ -25,21 +26,30 @@ def judge(
     document: MemoryDocument,
     change: CheckedChange,
     *,
+    by: By | None = None,
     is_own_fact: bool = False,
     returned: Collection[int] | None = None,
 ) -> list[str]:
-    """Return the reasons why a person must review an agent's change to a document, if any.
+    """Return the reasons why a person must review a change of a document, if any.
 
-    ``is_own_fact``: it changes nothing but a fact that the agent wrote, so that only its safety counts. ``returned``:
-    the new lines with facts that people removed, if they are known.
+    ``by``: who makes it, if the workspace may hold all changes of theirs. ``is_own_fact``: it changes nothing but a
+    fact that the agent wrote, so that only its safety counts. ``returned``: the new lines with facts that people
+    removed, if they are known.
     """
     pinned = pinned_lines(document, change.before)
     if returned is None:
         returned = RemovedTexts(document.workspace).added_again(change.before, change.after)
     again = [returned_reason(len(returned))] if returned else []
     if is_own_fact:
-        return pin_reasons(change.before, change.after, pinned) + safety_reasons(change) + again
-    return review_reasons(change, pinned=pinned, lost_before=facts_lost_since_review(document)) + again
+        reasons = pin_reasons(change.before, change.after, pinned) + safety_reasons(change)
+    else:
+        reasons = review_reasons(change, pinned=pinned, lost_before=facts_lost_since_review(document))
+    return reasons + again or _policy_reasons(document, by)
+
+
+def _policy_reasons(document: MemoryDocument, by: By | None) -> list[str]:
+    is_agent = by is not None and by.actor.kind == AuditRecord.ActorKind.AGENT
+    return [ALL_HELD] if is_agent and document.workspace.agent_changes == Workspace.AgentChanges.HOLD_ALL else []
 
 
 def returned_reason(count: int) -> str:

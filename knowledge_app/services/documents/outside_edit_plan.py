@@ -62,10 +62,12 @@ def plan_outside_edit(
 
     The agent's changes are merged with the hub's; additions of both sides are kept. Changes of the same lines are
     held, and so are texts that undo ``unseen``, and those that the workspace's ``policy`` holds. An empty text is
-    ignored. ``read``: the texts that the agent may have read before it wrote, oldest first; by default ``base``.
+    ignored. Without ``head``, the file is new. ``read``: the texts that the agent may have read before it wrote,
+    oldest first; by default ``base``.
     """
     if head is None:
-        return OutsideEdit("take", disk)
+        new = _policy_flags("", disk, policy)
+        return OutsideEdit("hold", disk, new) if new else OutsideEdit("take", disk)
     if disk == base:
         return OutsideEdit("unchanged")
     if disk == head:

@@ -58,11 +58,12 @@ def import_document(
         what = f"another folder of the workspace already has a document named {record.name}"
         return ImportCounts(problems=[Problem(path, None, what, "not imported", "rejected")])
     if dry_run:
-        return _counted(_planned(workspace, found, record, modified_at, now), path, found)
+        edit = _planned(workspace, found, record, modified_at, now, folder=folder)
+        return _counted(edit, path, found)
     with transaction.atomic():
         document = lock_document(found.pk) if found else open_document(workspace, record.name, path, folder=folder)
         _set_limits(document, record)
-        edit = _planned(workspace, document, record, modified_at, now)
+        edit = _planned(workspace, document, record, modified_at, now, folder=folder)
         tally = _counted(edit, path, document)
         if edit.verdict != "unchanged":
             if document.path != path and edit.verdict != "empty":
@@ -77,9 +78,22 @@ def _planned(
     record: DocumentRecord,
     modified_at: datetime | None,
     now: datetime,
+    *,
+    folder: SourceFolder | None,
 ) -> OutsideEdit:
-    plan = _plan(document, record, _written_at(document, modified_at, now))
+    if document is None or document.head is None:
+        plan = plan_outside_edit(None, None, record.content, policy=_policy_for_new(workspace, folder, now))
+    else:
+        plan = _plan(document, document.head, record, _written_at(document, modified_at, now))
     return _checked(workspace, document, plan, record)
+
+
+def _policy_for_new(workspace: Workspace, folder: SourceFolder | None, now: datetime) -> str:
+    """Return the policy for new documents. A person who imports a folder for the first time sees what they import."""
+    is_first_import = folder.succeeded_at is None if folder else workspace.created_at == now
+    if is_first_import or workspace.pk is None:
+        return Workspace.AgentChanges.HOLD_RISKY
+    return Workspace.objects.values_list("agent_changes", flat=True).get(pk=workspace.pk)
 
 
 def _set_limits(document: MemoryDocument, record: DocumentRecord) -> None:
@@ -143,17 +157,15 @@ def _documents() -> QuerySet[MemoryDocument]:
     return MemoryDocument.objects.select_related("workspace", "head", "synced_revision", "written_over")
 
 
-def _written_at(document: MemoryDocument | None, modified_at: datetime | None, now: datetime) -> datetime:
+def _written_at(document: MemoryDocument, modified_at: datetime | None, now: datetime) -> datetime:
     """Return when the agent wrote a file: at its modification time, unless the hub wrote it later."""
-    if modified_at is None or document is None or (document.written_at and modified_at < document.written_at):
+    if modified_at is None or (document.written_at and modified_at < document.written_at):
         return now
     return min(modified_at, now)
 
 
-def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: datetime) -> OutsideEdit:
-    if document is None or document.head is None:
-        return plan_outside_edit(None, None, item.content)
-    base, head = document.synced_revision, document.head
+def _plan(document: MemoryDocument, head: MemoryRevision, item: DocumentRecord, written_at: datetime) -> OutsideEdit:
+    base = document.synced_revision
     if base is not None and base.content == item.content:
         return OutsideEdit("unchanged")
     read, unseen = _read_by_agent(document, head, written_at)

@@ -43,7 +43,7 @@ class Written:
 def write_text(
     document: MemoryDocument, text: str, *, base_number: int, by: By, reason: str, is_own_fact: bool = False
 ) -> Written:
-    """Make an agent's text the document's head, or hold it where a run's change would be held.
+    """Make an agent's text the document's head, or hold it where a run's change or all of the agent's would be held.
 
     ``base_number``: the revision that the text was made from, 0 where there was none. ``is_own_fact``: see ``judge``.
     Raises StaleBase if that isn't the head any more (nothing is merged behind an agent's back), LimitExceeded.
@@ -58,9 +58,8 @@ def write_text(
             raise StaleBase(f"{locked.name} is at revision {number}, not {base_number}. Read it again.", head=number)
         if head is not None and text == head.content:
             return Written()
-        flags = judge(
-            locked, check_change(head.content if head else "", text, known=checked), is_own_fact=is_own_fact
-        )
+        change = check_change(head.content if head else "", text, known=checked)
+        flags = judge(locked, change, by=by, is_own_fact=is_own_fact)
         if flags:
             return Written(held=_hold(locked, head, text, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, text, base=head, by=by, reason=reason))
@@ -87,7 +86,7 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
             return Written()
         after = _cleaned(_with_line(locked, before, line))
         returned = None if by.actor.kind == AuditRecord.ActorKind.AGENT else ()  # a person may put a fact back
-        flags = judge(locked, check_change(before, after, known=checked), returned=returned)
+        flags = judge(locked, check_change(before, after, known=checked), by=by, returned=returned)
         if flags:
             return Written(held=_hold(locked, head, after, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, after, base=head, by=by, reason=f"added by {by.actor.name}"))
