@@ -117,7 +117,10 @@ def record_reveal(by: By, document: MemoryDocument, revision: MemoryRevision) ->
 
 
 def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
-    """Match the facts in the text with the current facts: update reworded ones, end missing ones, create new ones."""
+    """Match the facts in the text with the current facts: update reworded ones, end missing ones, create new ones.
+
+    Unless a person reworded them, they aren't verified any more: nobody saw the new words.
+    """
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
     lines = fact_lines(revision.content, document.separator)
     pairs = match_facts([_line(fact) for fact in living], lines)
@@ -127,8 +130,9 @@ def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
         _delete_guesses([fact.pk for fact in reworded])
     for fact in reworded:
         fact.corrected = revision if is_correction else None
+        fact.last_verified_at = fact.last_verified_at if is_correction else None
     moved = [_move(living[old], lines[new]) for new, old in pairs.items() if _line(living[old]) != lines[new]]
-    changed = ["section", "category", "text", "line", "origins_checked_at", "corrected"]
+    changed = ["section", "category", "text", "line", "origins_checked_at", "corrected", "last_verified_at"]
     Fact.objects.bulk_update(moved, changed, batch_size=200)
     survivors = {living[old].pk for old in pairs.values()}
     gone = [fact.pk for fact in living if fact.pk not in survivors]

@@ -1,0 +1,72 @@
+"""A fact is verified only as long as its text is the one that a person saw."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.services.documents.editing import curate_facts, edit_fact
+from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.documents.proposals import append_fact, write_text
+from memoryhub.lib.layouts.records import DocumentRecord
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, By
+from tests.hub import AGENT, NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+TEXT = "# Facts\n" + "".join(f"- The lamp {n} is in room {n}\n" for n in range(40))
+VERIFIED, REWORDED = "The server runs on port 8080", "The server runs on port 6666"
+LATER = NOW + timedelta(days=1)
+
+
+@pytest.fixture
+def document(workspace: Workspace) -> MemoryDocument:
+    """A document with a verified fact of the agent."""
+    record = DocumentRecord("MEMORY.md", TEXT)
+    import_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
+    document = MemoryDocument.objects.get()
+    append_fact(document, VERIFIED, by=By(AGENT, NOW))
+    curate_facts(document, [Fact.objects.get(text=VERIFIED).pk], by=By(PERSON, NOW), verified=True)
+    document.refresh_from_db()
+    return document
+
+
+def is_verified(text: str) -> bool:
+    return Fact.objects.get(text=text, died=None).last_verified_at is not None
+
+
+@pytest.mark.parametrize("actor", [AGENT, Actor("agent", "beta"), Actor("run", "run 1")])
+def test_an_agents_new_words_are_not_verified(document, actor):
+    text = document.head.content.replace(VERIFIED, REWORDED)
+
+    write_text(document, text, base_number=document.head.number, by=By(actor, LATER), reason="", is_own_fact=True)
+
+    assert not is_verified(REWORDED)
+
+
+def test_a_files_new_words_are_not_verified(document):
+    record = DocumentRecord("MEMORY.md", document.head.content)
+    import_document(workspace=document.workspace, record=record, path="MEMORY.md", now=LATER, dry_run=False)
+    record = DocumentRecord("MEMORY.md", document.head.content.replace(VERIFIED, REWORDED))
+
+    import_document(workspace=document.workspace, record=record, path="MEMORY.md", now=LATER, dry_run=False)
+
+    assert not is_verified(REWORDED)
+
+
+def test_other_changes_of_an_agent_leave_a_fact_verified(document):
+    text = document.head.content.replace("- The lamp 3 is in room 3\n", "") + "- The lamp 99 is in room 99\n"
+
+    write_text(document, text, base_number=document.head.number, by=By(AGENT, LATER), reason="")
+
+    assert is_verified(VERIFIED)
+
+
+def test_a_persons_new_words_stay_verified(document):
+    fact = Fact.objects.get(text=VERIFIED)
+
+    edit_fact(fact, text=REWORDED, category="", section=fact.section, by=By(PERSON, LATER))
+
+    assert is_verified(REWORDED)
