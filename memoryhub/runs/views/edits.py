@@ -10,10 +10,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.models import EditedRow
+from knowledge_app.models import EditedRow, KeyValue
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.row_changes import LABELS
 from knowledge_app.services.rows.undoable_edits import BROKEN_OFF, is_final
+from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Run
 
 MAX_ROWS = 50
@@ -117,8 +118,9 @@ def _changed_row(run: Run, edited: EditedRow, row: Any) -> ChangedRow:
     label = str(row) if row is not None else str(gone or number)
     before, after = edited.before or {}, edited.after or {}
     names = [name for name in before if name in after and name not in DERIVED]
+    display = _display_whole if run.status == Run.Status.HELD else _display
     changes = [
-        (_column(name), _display(edited, name, before[name]), _display(edited, name, after[name])) for name in names
+        (_column(name), display(edited, name, before[name]), display(edited, name, after[name])) for name in names
     ]
     return ChangedRow(url, label[:MAX_LABEL_CHARS], changes)
 
@@ -128,10 +130,22 @@ def _column(name: str) -> str:
 
 
 def _display(edited: EditedRow, name: str, value: Any) -> str:
-    """Return a value as text. Key-values may be secrets, so they are masked."""
+    """Return a value as text, cut. Key-values may be secrets, so they are masked."""
     if edited.table == "key_values" and name == "value":
         return MASK
+    text = _text(value)
+    return text if len(text) <= MAX_LABEL_CHARS else f"{text[:MAX_LABEL_CHARS]}…"
+
+
+def _display_whole(edited: EditedRow, name: str, value: Any) -> str:
+    """Return a value that a person decides about as text. Key-values are masked if they look like secrets."""
+    if edited.table == "key_values" and name == "value":
+        row = KeyValue.objects.filter(pk=edited.object_id).first()
+        return MASK if row is None or row.is_secret or looks_secret(row.key, value) else _text(value)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
     if value is None or value in ("", []):
         return "—"
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= MAX_LABEL_CHARS else f"{text[:MAX_LABEL_CHARS]}…"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
