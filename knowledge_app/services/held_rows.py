@@ -1,21 +1,24 @@
 """Hold rows that agents write, or that come from their files, if the content check flags them.
 
 A held row is stored, but left out of everything that agents read as memory until a person approves it or edits its
-text. Agents' writes are checked in ``_create`` of each table and, for changes, in ``undoable_edits``. Rows of their
-files are checked by ``hold_imported``.
+text. What agents add is checked in ``_create`` of each table, and rows of their files by ``hold_imported``. A flagged
+change of a row in use is proposed instead (``rows.agent_changes``, ``rows.file_changes``); ``undoable_edits`` checks
+changes of rows that are held already, and undos.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, prefetch_related_objects
 
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.decisions import keys_like_decided_ones
 from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.content_check.precheck import findings_in
 from memoryhub.lib.layouts.records import Problem
@@ -37,6 +40,12 @@ TEXTS: dict[type[Model], tuple[str, ...]] = {  # the fields to check
     HistoryEntry: ("content",),
 }
 REPEATING: dict[type[Model], str] = {KnowledgeEntry: "content", Observation: "content", KeyValue: "value"}
+LIKE_ANOTHER: Finding = {
+    "field": "key",
+    "line": 1,
+    "code": "decided",
+    "message": "is almost the same key as one that a person wrote, corrected or withdrew",
+}
 MAX_FINDINGS = 20  # kept for a row
 BATCH_ROWS = 500
 AGENTS_FILE = Actor("sync", "the agent's file")
@@ -72,6 +81,11 @@ def text_hash(row: Model) -> str:
     return hashlib.sha256(texts.encode()).hexdigest()
 
 
+def with_holds(rows: Sequence[Any]) -> None:
+    """Load the holds of rows of one table in one query."""
+    prefetch_related_objects(rows, "hold")
+
+
 def hold_flagged(rows: Sequence[Any], by: By) -> None:
     """Hold the new rows of one table that are flagged or say again what people removed, unless a person wrote them.
 
@@ -79,9 +93,9 @@ def hold_flagged(rows: Sequence[Any], by: By) -> None:
     """
     if by.actor.kind not in ("agent", "run") or not rows:
         return
-    removed = RemovedTexts(rows[0].workspace, apart_from=rows)
+    against = _decided(rows[0].workspace, rows)
     for row in rows:
-        if findings := (findings_of(row) if by.actor.kind == "agent" else []) or _repeats(row, removed):
+        if findings := (findings_of(row) if by.actor.kind == "agent" else []) or against(row):
             _hold(row, findings, by)
 
 
@@ -90,18 +104,19 @@ def hold_imported(
     new: Sequence[Any],
     changed: Mapping[Any, Collection[str]],
     *,
+    waiting: int = 0,
     path: str,
     now: datetime,
     dry_run: bool,
 ) -> list[Problem]:
     """Hold the flagged ones of the rows of one table that a file adds or changes; return a problem with their number.
 
-    New rows that say again what people removed are held, too. ``changed``: the names of the changed fields by row. In
-    a dry run, rows are only counted.
+    New rows that go against what people decided are held, too. ``changed``: the names of the changed fields by row.
+    ``waiting``: how many other flagged changes are proposed. In a dry run, rows are only counted.
     """
-    removed = RemovedTexts(workspace, apart_from=new)
-    flagged = [(row, findings) for row in new if (findings := findings_of(row) or _repeats(row, removed))]
-    count = len(flagged) + sum(1 for row, names in changed.items() if findings_of(row, names))
+    against = _decided(workspace, new)
+    flagged = [(row, findings) for row in new if (findings := findings_of(row) or against(row))]
+    count = len(flagged) + waiting + sum(1 for row, names in changed.items() if findings_of(row, names))
     if not dry_run:
         by = By(AGENTS_FILE, now)
         _hold_new(workspace, flagged, by)
@@ -112,6 +127,28 @@ def hold_imported(
         return []
     what = f"{count:,} {'row is' if count == 1 else 'rows are'} flagged by the content check"
     return [Problem(path, None, what, "held for review", "held")]
+
+
+def _decided(workspace: Workspace, rows: Sequence[Any]) -> Callable[[Any], list[Finding]]:
+    """Return a function that tells what is wrong with new rows of one table, considering what people decided."""
+    removed = RemovedTexts(workspace, apart_from=rows)
+    keys = keys_like_decided_ones(workspace, {row.key for row in rows if isinstance(row, KeyValue)})
+
+    def findings(row: Any) -> list[Finding]:
+        return _repeats(row, removed) or ([LIKE_ANOTHER] if getattr(row, "key", None) in keys else [])
+
+    return findings
+
+
+def change_findings(row: Any, values: Mapping[str, Any]) -> list[Finding]:
+    """Return what is wrong with new values of a row that an agent sets: they are flagged, or were removed before."""
+    changed = copy(row)
+    for name, value in values.items():
+        setattr(changed, name, value)
+    names = [name for name in values if getattr(row, name) != getattr(changed, name)]
+    found = findings_of(changed, names)
+    is_retexted = REPEATING.get(type(row)) in names
+    return found or (_repeats(changed, RemovedTexts(row.workspace, apart_from=[row])) if is_retexted else [])
 
 
 def _repeats(row: Any, removed: RemovedTexts) -> list[Finding]:

@@ -58,11 +58,16 @@ def show_knowledge(request: HttpRequest, pk: RowId) -> Any:
     return operations.show_knowledge(caller_of(request), pk, now=timezone.now())
 
 
-@router.patch("/knowledge/{pk}", response=responses.KnowledgeAnswer, auth=EDIT)
+@router.patch(
+    "/knowledge/{pk}",
+    response={200: responses.KnowledgeChanged, 202: responses.KnowledgeChanged},
+    auth=EDIT,
+)
 def correct_knowledge(request: HttpRequest, pk: RowId, body: requests.KnowledgeChange) -> Any:
-    """Change an entry's fields. People can undo the change."""
+    """Change an entry's fields. People can undo the change. 202: it waits until a person approves it."""
     values = {name: value for name, value in body.dict(exclude_unset=True).items() if value is not None}
-    return operations.correct_knowledge(caller_of(request), pk, values, now=timezone.now())
+    changed = operations.correct_knowledge(caller_of(request), pk, values, now=timezone.now())
+    return Status(202 if changed["run"] else 200, changed)
 
 
 @router.get("/observations", response=responses.Listed[responses.ObservationAnswer], auth=READ)
@@ -114,10 +119,11 @@ def read_value(request: HttpRequest, key: ValueKey) -> Any:
     return operations.read_value(caller_of(request), key, now=timezone.now())
 
 
-@router.put("/value", response=responses.ValueAnswer, auth=EDIT)
+@router.put("/value", response={200: responses.ValueWritten, 202: responses.ValueWritten}, auth=EDIT)
 def write_value(request: HttpRequest, key: ValueKey, body: requests.ValueWrite) -> Any:
-    """Set the value of a key. Earlier values are kept."""
-    return operations.set_value(caller_of(request), key, body.value, now=timezone.now())
+    """Set the value of a key. Earlier values are kept. 202: it waits until a person approves it."""
+    written = operations.set_value(caller_of(request), key, body.value, now=timezone.now())
+    return Status(202 if written["run"] else 200, written)
 
 
 @router.post("/cache/lookup", response=responses.CacheLookup, auth=READ)

@@ -289,6 +289,12 @@ class KnowledgeAnswer(Checked):
     review_by: date | None
 
 
+class KnowledgeChanged(KnowledgeAnswer):
+    """``run``: the proposal that a person decides about, if the change waits for that."""
+
+    run: int | None
+
+
 class PromptAnswer(Schema):
     text: str
 
@@ -336,6 +342,12 @@ class ValueAnswer(Checked):
     key: str
     value: str
     updated_at: datetime | None
+
+
+class ValueWritten(ValueAnswer):
+    """``run``: the proposal that a person decides about, if the value waits for that."""
+
+    run: int | None
 
 
 class CacheLookup(Schema):

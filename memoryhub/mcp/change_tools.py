@@ -34,8 +34,8 @@ async def memory_correct(
     """Correct, fix or update a memory that is wrong, outdated or a mistake, by its kind and id: the user changed
     their mind, or something is different now. The new text replaces the old one, so nothing contradicts it later.
 
-    What you added yourself changes at once, and people can undo it. Anything else becomes a proposal that a person
-    accepts or rejects. What a person pinned can't be changed.
+    What you added yourself changes at once, and people can undo it. Anything else, or what a person verified, becomes
+    a proposal that a person accepts or rejects. What a person pinned can't be changed.
     """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
@@ -91,7 +91,8 @@ def _said(values: Mapping[str, Any], verb: str) -> ToolAnswer:
     texts = {
         "changed": f"{verb} {made.kind} {made.id}. People can undo this.",
         "unchanged": f"{made.kind} {made.id} says this already.",
-        "held": f"{verb} {made.kind} {made.id}, but the new text is held for review.",
+        "held": f"The new text of {made.kind} {made.id} is flagged: {proposal} is waiting for a person. Until then, "
+        "the text before stays in use.",
         "proposed": f"{made.kind} {made.id} isn't yours: {proposal} is waiting for a person.",
     }
     return texts[made.status], made

@@ -30,8 +30,11 @@ class Checked(BaseModel):
 
 
 class WrittenValue(Checked):
+    """``run``: the proposal that a person decides about, if the value waits for that."""
+
     key: str
     updated_at: datetime
+    run: int | None = None
 
 
 class Keys(BaseModel):

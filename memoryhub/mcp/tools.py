@@ -62,7 +62,7 @@ async def memory_write(
     """Set a key: store or save an exact value under a name of its own, replacing the current one.
 
     Use it for settings, addresses, ports, paths and JSON objects, and memory_remember for sentences. People can
-    restore earlier values.
+    restore earlier values. A value that a person wrote, corrected or withdrew changes when a person approves it.
     """
 
     def write(caller: Caller, now: datetime) -> ToolAnswer:
@@ -388,7 +388,8 @@ def _hints(*, read_only: bool, idempotent: bool) -> ToolAnnotations:
 
 
 def _unless_held(text: str, checked: shapes.Checked) -> str:
-    if not checked.held:
-        return text
     reasons = ", ".join(dict.fromkeys(one.message for one in checked.findings))
-    return f"{text} Held for review: {reasons}. It can't be read or recalled until a person approves it."
+    if run := getattr(checked, "run", None):
+        return f"Not saved yet: run {run} is waiting for a person, because it {reasons}."
+    held = f" Held for review: {reasons}. It can't be read or recalled until a person approves it."
+    return f"{text}{held if checked.held else ''}"

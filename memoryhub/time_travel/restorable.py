@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from knowledge_app.services.rows.undoable_edits import FROM_FILES
+from knowledge_app.services.decisions import FROM_FILES
 from memoryhub.time_travel.rows import CURATED, states_at
 from sessions_app.models import Workspace
 

@@ -9,7 +9,7 @@ from knowledge_app.models import HeldRow, HistoryEntry
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
 from memoryhub.api import auth
 from memoryhub.lib.content_check import precheck
-from sessions_app.models import AuditRecord, Workspace
+from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import Actor, By
 from tests.api.conftest import Call, caller, token_for
 from tests.hub import open_at
@@ -110,12 +110,12 @@ def test_a_held_value_is_not_read(workspace, reader):
 
 
 def test_an_agents_change_is_checked_too(agent, workspace):
-    pk = agent("POST", "/knowledge", {"content": FACT}).json()["id"]
-    agent("PUT", "/value?key=deployment", {"value": FACT})
+    pk = agent("POST", "/knowledge", {"content": ORDER}).json()["id"]
+    agent("PUT", "/value?key=deployment", {"value": ORDER})
 
     flagged = [
-        agent("PATCH", f"/knowledge/{pk}", {"content": ORDER}).json()["held"],
-        agent("PUT", "/value?key=deployment", {"value": ORDER}).json()["held"],
+        agent("PATCH", f"/knowledge/{pk}", {"content": f"{ORDER} Now."}).json()["held"],
+        agent("PUT", "/value?key=deployment", {"value": f"{ORDER} Now."}).json()["held"],
     ]
     tagged = agent("PATCH", f"/knowledge/{pk}", {"tags": ["cloud"]}).json()["held"]
     corrected = [
@@ -125,6 +125,32 @@ def test_an_agents_change_is_checked_too(agent, workspace):
 
     assert (flagged, tagged, corrected) == ([True, True], True, [False, False])
     assert not HeldRow.objects.exists()
+
+
+def test_a_flagged_change_of_a_row_in_use_is_proposed(agent, workspace, reader):
+    pk = agent("POST", "/knowledge", {"content": FACT}).json()["id"]
+    agent("PUT", "/value?key=deployment", {"value": FACT})
+
+    flagged = [
+        agent("PATCH", f"/knowledge/{pk}", {"content": ORDER}).json(),
+        agent("PUT", "/value?key=deployment", {"value": ORDER}).json(),
+    ]
+    tagged = agent("PATCH", f"/knowledge/{pk}", {"tags": ["cloud"]}).json()
+    waiting = Run.objects.filter(status="held").count()
+    memory = memory_of(reader, open_at(workspace).pk)
+    for address, body in (
+        (f"PATCH /knowledge/{pk}", {"content": "Paris"}),
+        ("PUT /value?key=deployment", {"value": "Paris"}),
+    ):
+        agent(*address.split(), body)
+
+    assert [one["held"] for one in (*flagged, tagged)] == [True, True, False]
+    assert waiting == 2
+    assert "Frankfurt" in memory
+    assert "evil.example" not in memory
+    assert not HeldRow.objects.exists()
+    assert not Run.objects.filter(status="held").exists()
+    assert "Paris" in memory_of(reader, open_at(workspace).pk)
 
 
 def test_what_an_agent_repeats_stays_held_and_removed(agent, workspace, reader):

@@ -97,8 +97,13 @@ def _create(workspace: Workspace, key: str, value: str, by: By, *, is_json: bool
 
 def change_value(row: KeyValue, value: str, *, is_json: bool = False, by: By) -> Run:
     """Change the value of a key as an undoable edit."""
-    values: dict[str, Any] = {"value": value, "is_json": is_json, "withdrawn_at": None, "withdrawn_reason": ""}
+    values = new_state(value, is_json=is_json)
     return edit_rows(row.workspace, "key_values", "assign", [row.pk], values=values, by=by)
+
+
+def new_state(value: str, *, is_json: bool) -> dict[str, Any]:
+    """Return the fields of a key that has a new value: it isn't withdrawn any more."""
+    return {"value": value, "is_json": is_json, "withdrawn_at": None, "withdrawn_reason": ""}
 
 
 def restore_value(row: KeyValue, state: int, *, by: By) -> Run:

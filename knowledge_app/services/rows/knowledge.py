@@ -150,6 +150,12 @@ def _free_id(entry: KnowledgeEntry) -> str:
 
 def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
     """Change an entry in place: category, content, source, tags. Raises KnowledgeExists, Invalid."""
+    wanted = checked_values(entry, values)
+    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=wanted, by=by)
+
+
+def checked_values(entry: KnowledgeEntry, values: dict[str, Any]) -> dict[str, Any]:
+    """Return new values of an entry as they are stored. Raises KnowledgeExists, Invalid."""
     wanted = dict(values)
     if "content" in wanted:
         wanted["content"] = clean_content(wanted["content"])
@@ -158,7 +164,7 @@ def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
     identity = content_id(wanted.get("category", entry.category), wanted.get("content", entry.content))
     if identity != entry.identity:
         _check_no_twin(entry, identity)
-    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=wanted, by=by)
+    return wanted
 
 
 def check_content_is_free(entry: KnowledgeEntry, content: str) -> None:

@@ -10,6 +10,7 @@ from django.db.models import Model
 from django.utils.translation import gettext
 
 from knowledge_app.models import EditedRow
+from knowledge_app.services.decisions import ADDED
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.row_changes import Values
 from knowledge_app.services.rows.undoable_edits import carry_out_edit
@@ -18,14 +19,10 @@ from memoryhub.lib.errors import Conflict
 from memoryhub.processes import this_process
 from sessions_app.models import AuditRecord, Run
 from sessions_app.services.audit import Actor, By, record
-from sessions_app.services.runs import RunNotFitting, claim_held_run
+from sessions_app.services.runs import RunNotFitting, cancel_run, claim_held_run
 
 MAX_PENDING = 50  # proposals of an agent in a workspace
-ADDED = {  # audit actions with which an agent adds a row
-    "knowledge": "knowledge.added",
-    "observations": "observations.added",
-    "key_values": "key_value.written",
-}
+MAX_REJECTED = 500  # undecided or rejected proposals that are compared, latest first
 
 
 def is_own_row(table: str, row: Any, actor: Actor) -> bool:
@@ -41,6 +38,49 @@ def is_own_row(table: str, row: Any, actor: Actor) -> bool:
     return is_made and all(options.get("actor") == [actor.kind, actor.name] for options in editors)
 
 
+def proposed_values(workspace: int, table: str, actor: Actor) -> dict[int, list[Values]]:
+    """Return, by row of a table, the values that somebody proposed and that nobody approved."""
+    proposed: dict[int, list[Values]] = {}
+    statuses = (Run.Status.HELD, Run.Status.CANCELLED)
+    runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, status__in=statuses)
+    for options in runs.filter(requested_by=actor.name[:200]).order_by("-id").values_list("options")[:MAX_REJECTED]:
+        if options[0]["table"] == table:
+            proposed.setdefault(options[0]["units"][0][0], []).append(options[0]["values"])
+    return proposed
+
+
+def _pending(workspace: int, by: By) -> list[Run]:
+    """Return what somebody proposed in a workspace and nobody decided yet, latest first."""
+    held = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, status=Run.Status.HELD)
+    return list(held.filter(requested_by=by.actor.name[:200]).order_by("-id")[:MAX_PENDING])
+
+
+def _is_of(run: Run, options: Values) -> bool:
+    return {name: run.options.get(name) for name in options} == options
+
+
+@transaction.atomic
+def supersede_proposals(row: Any, table: str, values: Values, *, by: By) -> None:
+    """Cancel what somebody proposed for the same fields of a row before, apart from the same values."""
+    for run in _pending(row.workspace_id, by):
+        earlier = run.options["values"]
+        if (
+            _is_of(run, {"table": table, "units": [[row.pk]]})
+            and earlier != values
+            and earlier.keys() & values.keys()
+        ):
+            Run.objects.filter(pk=run.pk).update(proposal=run.proposal | {"superseded": True})
+            cancel_run(run, by=by)
+
+
+def was_rejected(row: Any, table: str, *, values: Values, by: By) -> bool:
+    """Tell whether a person rejected the same values for a row."""
+    runs = Run.objects.filter(workspace=row.workspace_id, kind=Run.Kind.EDIT, status=Run.Status.CANCELLED)
+    rejected = runs.filter(requested_by=by.actor.name[:200]).order_by("-id")[:MAX_REJECTED]
+    options = {"table": table, "units": [[row.pk]], "values": values}
+    return any(_is_of(run, options) and not run.proposal.get("superseded") for run in rejected)
+
+
 @db_retry.retried
 @transaction.atomic
 def propose_edit(
@@ -50,14 +90,12 @@ def propose_edit(
 
     ``fields``: those that the edit is based on; if one changes, it can't be approved any more. Raises Conflict.
     """
-    pending = Run.objects.filter(
-        workspace=row.workspace_id, kind=Run.Kind.EDIT, status=Run.Status.HELD, requested_by=by.actor.name[:200]
-    )
     options: dict[str, Any] = {"table": table, "action": action, "units": [[row.pk]], "values": values}
-    for known in pending.order_by("-id")[:MAX_PENDING]:
-        if {name: known.options.get(name) for name in options} == options:
+    pending = _pending(row.workspace_id, by)
+    for known in pending:
+        if _is_of(known, options):
             return known
-    if pending.count() >= MAX_PENDING:
+    if len(pending) >= MAX_PENDING:
         raise Conflict(f"{MAX_PENDING} proposals of this agent are pending already.", code="too_many_proposals")
     run = Run.objects.create(
         workspace=row.workspace,
@@ -94,4 +132,6 @@ def approve_edit(run: Run, *, by: By) -> Run:
 
 
 def _base(row: Model, fields: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in fields}
+    """Return fields of a row as JSON types."""
+    found = ((name, getattr(row, name)) for name in fields)
+    return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in found}

@@ -8,9 +8,10 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.decisions import FROM_FILES
 from knowledge_app.services.rows.key_values import change_value, restore_value
 from knowledge_app.services.rows.knowledge import restore_entry
-from knowledge_app.services.rows.undoable_edits import FROM_FILES, edit_rows
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, NotFound
 from sessions_app.models import Run

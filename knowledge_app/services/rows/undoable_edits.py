@@ -16,13 +16,8 @@ from django.db.models import Field, Model
 from django.utils.translation import gettext, gettext_noop, override
 from simple_history.utils import bulk_update_with_history
 
-from knowledge_app.models import (
-    Confirmation,
-    EditedRow,
-    KeyValue,
-    KnowledgeEntry,
-    Observation,
-)
+from knowledge_app.models import Confirmation, EditedRow
+from knowledge_app.services.decisions import FROM_FILES
 from knowledge_app.services.held_rows import review_changes
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
@@ -317,13 +312,6 @@ def apply_values(row: Any, values: Values) -> Values:
     derive(row)
     after = _plain(row, before)
     return {name: value for name, value in before.items() if value != after[name]}
-
-
-FROM_FILES: dict[type[Model], tuple[str, ...]] = {  # fields of an agent's file that people can correct
-    KnowledgeEntry: ("category", "content", "source", "tags"),
-    Observation: ("category", "content", "source"),
-    KeyValue: ("value", "is_json"),
-}
 
 
 def _corrected(row: Any, name: str, value: Any) -> Values:

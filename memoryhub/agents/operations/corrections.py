@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from knowledge_app.models import Fact, KeyValue, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import with_fact, without_facts
 from knowledge_app.services.documents.proposals import MAX_FACT, Written, propose_text, write_text
 from knowledge_app.services.held_rows import unheld
+from knowledge_app.services.rows.agent_changes import propose_if_needed
 from knowledge_app.services.rows.key_values import checked
 from knowledge_app.services.rows.knowledge import check_content_is_free, clean_content
 from knowledge_app.services.rows.observations import NewObservation, checked_observation
@@ -76,8 +79,8 @@ def correct(caller: Caller, kind: str, pk: int, text: str, *, reason: str = "", 
 def withdraw(caller: Caller, kind: str, pk: int, *, reason: str = "", now: datetime) -> Document:
     """Withdraw a fact, knowledge entry, observation or value; people can restore it.
 
-    ``status``: changed (with the ``run`` or ``revision`` to undo), held (by the content check), or proposed (with the
-    ``proposal`` or ``run`` that waits). Raises NotFound, Invalid, and Conflict for what a person pinned.
+    ``status``: changed (with the ``run`` or ``revision`` to undo), or held (by the content check) or proposed, with
+    the ``proposal`` or ``run`` that waits. Raises NotFound, Invalid, and Conflict for what a person pinned.
     """
     require(caller, "append")
     if kind in FACTS:
@@ -105,12 +108,19 @@ def _change_row(
     by = By(caller.actor, now)
     record_access(caller, f"{found.table}.read", seen_rows(found.table, [row.pk]), now)
     if is_own_row(found.table, row, caller.actor):
-        run = edit_rows(caller.workspace, found.table, action, [row.pk], values=values, by=by)
-        is_held = not unheld(found.model.objects.filter(pk=row.pk)).exists()
-        return _document(kind, row.pk, "held" if is_held else "changed", run=run.pk)
+        return _change_own(kind, found, row, action, values, _why(caller, reason), by)
     fields = (found.text, "withdrawn_at")
     run = propose_edit(row, found.table, action, values=values, fields=fields, reason=_why(caller, reason), by=by)
     return _document(kind, row.pk, "proposed", run=run.pk)
+
+
+@transaction.atomic
+def _change_own(kind: str, found: Kind, row: Any, action: str, values: Document, reason: str, by: By) -> Document:
+    waiting = propose_if_needed(row, values, reason=reason, by=by) if action == "assign" else None
+    if waiting:
+        return _document(kind, row.pk, "held", run=waiting.run.pk)
+    run = edit_rows(row.workspace, found.table, action, [row.pk], values=values, by=by)
+    return _document(kind, row.pk, "changed", run=run.pk)
 
 
 def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: datetime) -> Document:
@@ -138,7 +148,9 @@ def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: da
 
 
 def _is_own_fact(caller: Caller, fact: Fact) -> bool:
-    """Tell whether the agent wrote each wording of a fact."""
+    """Tell whether the agent wrote each wording of a fact, and no person verified it."""
+    if fact.last_verified_at is not None:
+        return False
     own = (caller.actor.kind, caller.actor.name)
     return all((step.revision.author_kind, step.revision.author_name) == own for step in steps_of(fact))
 

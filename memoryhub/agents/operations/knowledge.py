@@ -10,8 +10,9 @@ from typing import Any
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.held_rows import held_fields, unheld
 from knowledge_app.services.rows import cached_responses as cache
-from knowledge_app.services.rows.key_values import find_key, living, write_value
-from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, count_access, save_entry, with_text
+from knowledge_app.services.rows.agent_changes import Waiting, change_entry_as_agent, write_value_as_agent
+from knowledge_app.services.rows.key_values import find_key, living
+from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, count_access, with_text
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.coverage import covers_query
@@ -67,17 +68,20 @@ def learn(
 
 
 def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: datetime) -> Document:
-    """Change an entry's category, content, source or tags. Raises NotFound, KnowledgeExists, Invalid."""
+    """Change an entry's category, content, source or tags, or propose it: then ``run`` is the proposal.
+
+    Raises NotFound, KnowledgeExists, Invalid, Conflict.
+    """
     require(caller, "edit")
     entry = _entry(caller, pk)
     texts = [values.get("content", ""), values.get("source", ""), *values.get("tags", ())]
     with prechecked(texts):
-        save_entry(entry, values, by=By(caller.actor, now))
+        waiting = change_entry_as_agent(entry, values, by=By(caller.actor, now))
     entry = _entry(caller, pk)
     record_access(
         caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now
     )  # the response shows unchanged fields
-    return knowledge_document(entry)
+    return knowledge_document(entry) | {"run": None} | (_proposed(waiting, values) if waiting else {})
 
 
 def knowledge_for_prompt(caller: Caller, *, max_chars: int = 2_000, now: datetime) -> Document:
@@ -173,10 +177,20 @@ def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
 
 
 def set_value(caller: Caller, key: str, value: str, *, is_json: bool = False, now: datetime) -> Document:
-    """Set the value of a key (grid's memory_write), text or JSON text. Earlier values are kept. Raises Invalid."""
+    """Set the value of a key (grid's memory_write), text or JSON text, or propose it: then ``run`` is the proposal.
+
+    Earlier values are kept. Raises Invalid, Conflict.
+    """
     require(caller, "edit")
+    by = By(caller.actor, now)
     with prechecked([key, value]):
-        return _value(write_value(caller.workspace, key, value, is_json=is_json, by=By(caller.actor, now)))
+        row, waiting = write_value_as_agent(caller.workspace, key, value, is_json=is_json, by=by)
+    return _value(row) | {"run": None} | (_proposed(waiting, {"value": value}) if waiting else {})
+
+
+def _proposed(waiting: Waiting, values: Document) -> Document:
+    """Return what an answer says about a change that waits: its values, and why a person decides."""
+    return {**values, "held": True, "findings": waiting.findings, "run": waiting.run.pk}
 
 
 def cached_response(caller: Caller, message: str, model: str, *, now: datetime) -> Document:

@@ -1,0 +1,106 @@
+"""Tell which fields of knowledge entries, observations and key-values people decided about.
+
+People wrote them, corrected them, verified or withdrew the row. Agents and their files can only propose to change
+these fields.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from django.db.models import Model
+
+from knowledge_app.models import EditedRow, KeyValue, KnowledgeEntry, Observation
+from sessions_app.models import AuditRecord, Workspace
+
+PEOPLE = (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
+NAMES: dict[type[Model], str] = {
+    KnowledgeEntry: "knowledge",
+    Observation: "observations",
+    KeyValue: "key_values",
+}
+FROM_FILES: dict[type[Model], tuple[str, ...]] = {  # fields of an agent's file that people can correct
+    KnowledgeEntry: ("category", "content", "source", "tags"),
+    Observation: ("category", "content", "source"),
+    KeyValue: ("value", "is_json"),
+}
+ADDED = {  # audit actions with which somebody adds a row
+    "knowledge": "knowledge.added",
+    "observations": "observations.added",
+    "key_values": "key_value.written",
+}
+BATCH_ROWS = 500
+
+
+def decided_fields(rows: Sequence[Any]) -> dict[int, set[str]]:
+    """Return, by primary key, the fields of rows of one table that people decided about.
+
+    ``withdrawn_at`` is among them if people withdrew the row. A verified row has its text among them.
+    """
+    if not rows:
+        return {}
+    names = FROM_FILES[type(rows[0])]
+    edited: dict[int, set[str]] = defaultdict(set)
+    for start in range(0, len(rows), BATCH_ROWS):
+        batch = rows[start : start + BATCH_ROWS]
+        for pk, changed in (*_edited(batch), *((pk, names) for pk in _written(batch))):
+            edited[pk].update(changed)
+    return {row.pk: _decided(row, edited[row.pk], names) for row in rows}
+
+
+def _decided(row: Any, edited: set[str], names: Sequence[str]) -> set[str]:
+    if row.withdrawn_at and "withdrawn_at" in edited:
+        return {*names, "withdrawn_at"}
+    decided = edited & set(names)
+    if isinstance(row, KeyValue):
+        return set(names) if decided else set()
+    return decided | ({"content"} if row.last_verified_at else set())
+
+
+def _edited(rows: Sequence[Any]) -> Iterator[tuple[int, Collection[str]]]:
+    """Yield rows that people edited, with the names of the changed fields."""
+    model = type(rows[0])
+    edits = EditedRow.objects.filter(
+        run__workspace=rows[0].workspace_id, table=NAMES[model], object_id__in=[row.pk for row in rows]
+    )
+    for pk, before, options in edits.values_list("object_id", "before", "run__options"):
+        if (options.get("actor") or [""])[0] in PEOPLE:
+            yield pk, FROM_FILES[model] if options["action"] == "add" else before or ()
+
+
+def _written(rows: Sequence[Any]) -> Iterator[int]:
+    """Yield the rows that people added, alone or in a table that they imported."""
+    table, pks = NAMES[type(rows[0])], {row.pk for row in rows}
+    people = AuditRecord.objects.filter(workspace=rows[0].workspace_id, actor_kind__in=PEOPLE)
+    added = people.filter(action=ADDED[table])
+    if table == "observations":
+        for detail in added.filter(at__in={row.recorded_at for row in rows}).values_list("detail", flat=True):
+            yield from pks.intersection(detail.get("added", ()))
+    else:
+        yield from map(int, added.filter(object_id__in=map(str, pks)).values_list("object_id", flat=True))
+    imported = people.filter(action="rows.imported").values_list("at", "detail")
+    times = [at for at, detail in imported if detail.get("table") == table]
+    if times:
+        history: Any = type(rows[0]).history
+        yield from history.filter(id__in=pks, history_date__in=times).values_list("id", flat=True)
+
+
+def keys_like_decided_ones(workspace: Workspace, keys: Collection[str]) -> set[str]:
+    """Return the new keys that differ from one that people decided about only in letter case, spaces or signs."""
+    plain = {key: _plain(key) for key in keys}
+    wanted = set(plain.values()) - {""}
+    if workspace.pk is None or not wanted:
+        return set()
+    known = KeyValue.objects.filter(workspace=workspace).values_list("pk", "key")
+    pks = [pk for pk, key in known.iterator() if key not in plain and _plain(key) in wanted]
+    rows = list(KeyValue.objects.filter(pk__in=pks))
+    decided = decided_fields(rows)
+    taken = {_plain(row.key) for row in rows if decided[row.pk]}
+    return {key for key in keys if plain[key] in taken}
+
+
+def _plain(key: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
