@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from knowledge_app.models import CachedResponse, HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
@@ -18,7 +19,7 @@ from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import CachedResponseRecord
 from memoryhub.sync import importing
 from memoryhub.sync.importing import import_workspace
-from sessions_app.models import AuditRecord, Workspace
+from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
 from tests.api.conftest import caller, token_for
 from tests.hub import PERSON
@@ -76,6 +77,10 @@ def prompt() -> str:
     return caller(token_for(Workspace.objects.get(), "read"))("GET", "/knowledge/prompt").content.decode()
 
 
+def proposals() -> QuerySet[Run]:
+    return Run.objects.filter(kind="edit", status="held", requested_by="the agent's file")
+
+
 def approve_all() -> None:
     for held in HeldRow.objects.all():
         approve_row(held, by=By(PERSON, timezone.now()))
@@ -115,14 +120,15 @@ def test_flagged_rows_that_a_sync_adds_or_changes_are_held(agent):
     approve_all()
     write(agent, ORDER.replace("evil", "worse"), ORDER)
     sync(workspace)
-    assert available() == {ORDER}
+    assert available() == {FACT, ORDER}
     assert not sync(workspace, full=True).has_changed
-    assert HeldRow.objects.filter(author_kind="sync").count() == 2
+    assert HeldRow.objects.filter(author_kind="sync").count() + proposals().count() == 2
 
     write(agent, "The deployment runs in Paris.", ORDER)
     sync(workspace)
     assert available() == {"The deployment runs in Paris.", ORDER}
     assert not HeldRow.objects.waiting().exists()
+    assert not proposals().exists()
 
 
 def test_other_changes_of_an_approved_row_hold_nothing(tmp_path):

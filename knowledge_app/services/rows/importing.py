@@ -1,6 +1,7 @@
 """Import rows that have ids: knowledge entries, observations, key-values and cached responses.
 
 Corrections are kept: if the file changes a field in ``corrected``, the hub's value stays and the report lists it.
+Changes of fields that people decided about, and flagged changes, are proposed (``file_changes``).
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from django.db.models import Model
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services.held_rows import LINKS, hold_imported
+from knowledge_app.services.decisions import FROM_FILES
+from knowledge_app.services.held_rows import AGENTS_FILE, LINKS, hold_imported
 from knowledge_app.services.rows.cached_responses import findings_of_response
 from knowledge_app.services.rows.derived_columns import derive
+from knowledge_app.services.rows.file_changes import KeptOut, end_proposals, kept_out, propose_kept_out, returns
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import (
@@ -29,6 +32,7 @@ from memoryhub.lib.layouts.records import (
 )
 from sessions_app.models import Workspace
 from sessions_app.models.conversations import KEY_LENGTH
+from sessions_app.services.audit import By
 
 REASON = "the agent's file"
 BATCH_ROWS = 500
@@ -186,10 +190,12 @@ def _import_rows(
     ]
     for row in new:
         derive(row)
+    stored = [(known[key], value) for key, value in fitting.items() if key in known]
+    kept = kept_out(rows.model, stored)
     changed = {
         row: names
-        for key, value in fitting.items()
-        if key in known and (names := _update_row(row := known[key], value, path, tally, now))
+        for row, value in stored
+        if (names := _update_row(row, value, kept.get(row, KeptOut()), path, tally, now))
     }
     tally.added[rows.kind] += len(new)
     tally.updated[rows.kind] += len(changed)
@@ -197,8 +203,23 @@ def _import_rows(
     if not dry_run:
         _write(rows, new, list(changed), now)
     if rows.model in LINKS:
-        tally.problems += hold_imported(workspace, new, changed, path=path, now=now, dry_run=dry_run)
+        waiting = sum(bool(one.values) and not one.is_decided for one in kept.values())
+        tally.problems += hold_imported(workspace, new, changed, waiting=waiting, path=path, now=now, dry_run=dry_run)
+    if rows.model in FROM_FILES and not dry_run:
+        tally.problems += _propose(rows.model, kept, changed, path, now)
     return tally
+
+
+def _propose(
+    model: type[Model], kept: Mapping[Any, KeptOut], changed: Mapping[Any, Collection[str]], path: str, now: datetime
+) -> list[Problem]:
+    """Propose what a file says in rows that keep their values, and end its earlier proposals for the others."""
+    by = By(AGENTS_FILE, now)
+    end_proposals({row: {*fields} & {*FROM_FILES[model]} for row, fields in changed.items()}, by)
+    if not (count := propose_kept_out(kept, by)):
+        return []
+    what = f"{count:,} change{' is' if count == 1 else 's are'} not proposed: too many are waiting"
+    return [Problem(path, None, what, "the hub's value stays", "noted")]
 
 
 def _stored_rows(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, Any]:
@@ -210,21 +231,27 @@ def _stored_rows(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dic
     return {getattr(row, rows.id_field): row for row in found}
 
 
-def _update_row(row: Any, value: Values, path: str, tally: ImportCounts, now: datetime) -> Collection[str]:
-    """Update a row from its file, except corrected fields; return the names of the changed fields."""
-    corrected = dict(getattr(row, "corrected", {}))
+def _update_row(
+    row: Any, value: Values, kept: KeptOut, path: str, tally: ImportCounts, now: datetime
+) -> Collection[str]:
+    """Update a row from its file, except corrected fields and those kept out; return the names of the changed fields.
+
+    ``corrected`` says what the file has in the others.
+    """
+    corrected = {name: said for name, said in getattr(row, "corrected", {}).items() if name not in kept.taken}
     news = {name: new for name, new in value.items() if getattr(row, name) != new}
-    for name in news.keys() & corrected.keys():
-        if corrected[name] != news[name]:
-            what = f"{name} of {row} was changed in the hub and in the file"
-            tally.problems.append(Problem(path, None, what, "the hub's value stays", "noted"))
+    for name in sorted(news.keys() & (corrected.keys() | kept.values.keys())):
+        if name not in corrected or corrected[name] != news[name]:
+            if kept.is_decided or name not in kept.values:
+                what = f"{name} of {row} was changed in the hub and in the file"
+                tally.problems.append(Problem(path, None, what, "the hub's value stays", "noted"))
             corrected[name] = news[name]
         del news[name]
     agreed = {name for name in corrected if name in value and getattr(row, name) == value[name]}
     corrected = {name: kept for name, kept in corrected.items() if name not in agreed}
     if corrected != getattr(row, "corrected", {}):
         news["corrected"] = corrected
-    if isinstance(row, KeyValue) and "value" in news and row.withdrawn_at:
+    if returns(row, news):
         news |= {"withdrawn_at": None, "withdrawn_reason": ""}
     for name, new in news.items():
         setattr(row, name, new)
