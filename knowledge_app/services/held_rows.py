@@ -82,8 +82,9 @@ def text_hash(row: Model) -> str:
 
 
 def with_holds(rows: Sequence[Any]) -> None:
-    """Load the holds of rows of one table in one query."""
-    prefetch_related_objects(rows, "hold")
+    """Load the holds of rows of one table."""
+    for start in range(0, len(rows), BATCH_ROWS):
+        prefetch_related_objects(rows[start : start + BATCH_ROWS], "hold")
 
 
 def hold_flagged(rows: Sequence[Any], by: By) -> None:
@@ -140,15 +141,14 @@ def _decided(workspace: Workspace, rows: Sequence[Any]) -> Callable[[Any], list[
     return findings
 
 
-def change_findings(row: Any, values: Mapping[str, Any]) -> list[Finding]:
+def change_findings(row: Any, values: Mapping[str, Any], removed: RemovedTexts) -> list[Finding]:
     """Return what is wrong with new values of a row that an agent sets: they are flagged, or were removed before."""
     changed = copy(row)
     for name, value in values.items():
         setattr(changed, name, value)
     names = [name for name in values if getattr(row, name) != getattr(changed, name)]
     found = findings_of(changed, names)
-    is_retexted = REPEATING.get(type(row)) in names
-    return found or (_repeats(changed, RemovedTexts(row.workspace, apart_from=[row])) if is_retexted else [])
+    return found or (_repeats(changed, removed) if REPEATING.get(type(row)) in names else [])
 
 
 def _repeats(row: Any, removed: RemovedTexts) -> list[Finding]:

@@ -15,6 +15,7 @@ from django.db import transaction
 from knowledge_app.models import KeyValue, KnowledgeEntry
 from knowledge_app.services.decisions import FROM_FILES, NAMES, decided_fields
 from knowledge_app.services.held_rows import REPEATING, Finding, change_findings
+from knowledge_app.services.removed_texts import RemovedTexts
 from knowledge_app.services.rows.key_values import checked, new_state, write_value
 from knowledge_app.services.rows.knowledge import checked_values, save_entry
 from knowledge_app.services.rows.proposed_edits import propose_edit, supersede_proposals
@@ -43,7 +44,7 @@ def write_value_as_agent(
     """Set the value of a key, or propose it. Raises Invalid, and Conflict if too many proposals are pending."""
     key, value = checked(key, value)
     lock_workspace(workspace.pk)
-    row = KeyValue.objects.select_related("workspace", "hold").filter(workspace=workspace, key=key).first()
+    row = KeyValue.objects.filter(workspace=workspace, key=key).first()
     waiting = propose_if_needed(row, new_state(value, is_json=is_json), by=by) if row else None
     if row and waiting:
         return row, waiting
@@ -55,7 +56,6 @@ def write_value_as_agent(
 def change_entry_as_agent(entry: KnowledgeEntry, values: Values, *, by: By) -> Waiting | None:
     """Change an entry in place, or propose it. Raises KnowledgeExists, Invalid, Conflict."""
     lock_workspace(entry.workspace_id)
-    entry.refresh_from_db()  # only forgetting deletes entries, and it would lock the workspace
     waiting = propose_if_needed(entry, checked_values(entry, values), by=by)
     if waiting is None:
         save_entry(entry, values, by=by)
@@ -67,17 +67,22 @@ def propose_if_needed(row: Any, values: Values, *, reason: str = "", by: By) -> 
 
     Call inside a transaction. Raises Conflict if too many proposals are pending.
     """
-    values = {name: value for name, value in values.items() if getattr(row, name) != value}
-    findings = waiting_findings(row, values, decided_fields([row])[row.pk]) if values else []
+    rows: Any = type(row)._default_manager.select_related("workspace", "hold").select_for_update(of=("self",))
+    row = rows.filter(pk=row.pk).first()
+    values = {name: value for name, value in values.items() if row and getattr(row, name) != value}
+    if not values:
+        return None
+    removed = RemovedTexts(row.workspace, apart_from=[row])
+    findings = waiting_findings(row, values, decided_fields([row])[row.pk], removed)
     supersede_proposals(row, NAMES[type(row)], values, by=by)
     return propose(row, values, findings, reason, by) if findings else None
 
 
-def waiting_findings(row: Any, values: Values, decided: set[str]) -> list[Finding]:
+def waiting_findings(row: Any, values: Values, decided: set[str], removed: RemovedTexts) -> list[Finding]:
     """Return why a person has to decide about new values of a row; nothing if they can be set at once."""
     is_in_use = row.withdrawn_at is None and getattr(row, "hold", None) is None
     against = decided & values.keys()
-    found = change_findings(row, values) if is_in_use or against else []
+    found = change_findings(row, values, removed) if is_in_use or against else []
     if not against:
         return found
     field = next((name for name in FROM_FILES[type(row)] if name in against), REPEATING[type(row)])

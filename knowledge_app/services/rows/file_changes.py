@@ -11,10 +11,12 @@ from django.db.models import Model
 from knowledge_app.models import KeyValue
 from knowledge_app.services.decisions import FROM_FILES, NAMES, decided_fields
 from knowledge_app.services.held_rows import AGENTS_FILE, REPEATING, Finding, with_holds
+from knowledge_app.services.removed_texts import RemovedTexts
 from knowledge_app.services.rows.agent_changes import propose, waiting_findings
-from knowledge_app.services.rows.proposed_edits import proposed_values, supersede_proposals, was_rejected
+from knowledge_app.services.rows.proposed_edits import proposals_of, supersede_proposals, was_rejected
 from knowledge_app.services.rows.row_changes import Values
 from memoryhub.lib.errors import Conflict
+from sessions_app.models import Run
 from sessions_app.services.audit import By
 
 
@@ -41,9 +43,12 @@ def kept_out(model: type[Model], values: Iterable[tuple[Any, Values]]) -> dict[A
     if not news:
         return {}
     rows = list(news)
-    decided, proposed = decided_fields(rows), proposed_values(rows[0].workspace_id, NAMES[model], AGENTS_FILE)
+    decided, proposed = decided_fields(rows), _earlier(rows)
     with_holds(rows)
-    found = ((row, _kept_out(row, new, decided[row.pk], proposed.get(row.pk, ()))) for row, new in news.items())
+    removed = RemovedTexts(rows[0].workspace, apart_from=rows)
+    found = (
+        (row, _kept_out(row, new, decided[row.pk], proposed.get(row.pk, ()), removed)) for row, new in news.items()
+    )
     return {row: kept for row, kept in found if kept.values or kept.taken}
 
 
@@ -53,20 +58,20 @@ def _news(row: Any, value: Values, names: Sequence[str]) -> Values:
     return {name: new for name, new in given.items() if name not in row.corrected or row.corrected[name] != new}
 
 
-def _kept_out(row: Any, news: Values, decided: set[str], proposed: Sequence[Values]) -> KeptOut:
+def _kept_out(row: Any, news: Values, decided: set[str], proposed: Sequence[Run], removed: RemovedTexts) -> KeptOut:
     theirs = {name: new for name, new in news.items() if name in decided}
     free = {name: new for name, new in news.items() if name not in decided}
-    if not theirs or waiting_findings(row, free, decided):
+    if not theirs or waiting_findings(row, free, decided, removed):
         theirs = news
-    findings = waiting_findings(row, theirs, decided)
+    findings = waiting_findings(row, theirs, decided, removed)
     kept = theirs if findings else {}
     taken = [name for name in news.keys() - decided - kept.keys() if _was_kept_out(row, name, proposed)]
     return KeptOut(kept, findings, taken)
 
 
-def _was_kept_out(row: Any, name: str, proposed: Sequence[Values]) -> bool:
+def _was_kept_out(row: Any, name: str, proposed: Sequence[Run]) -> bool:
     """Tell whether a field differs from the file only because of a proposal, not because somebody corrected it."""
-    said = [values[name] for values in proposed if name in values]
+    said = [run.options["values"][name] for run in proposed if name in run.options["values"]]
     return bool(said) and row.corrected.get(name) in (*said, getattr(row, name))
 
 
@@ -75,18 +80,25 @@ def propose_kept_out(found: Mapping[Any, KeptOut], by: By) -> int:
 
     A text of a withdrawn row brings it back if it is approved. What a person rejected isn't proposed again.
     """
-    return sum(not _propose(row, kept, by) for row, kept in found.items() if kept.values)
+    earlier = _earlier(list(found))
+    return sum(not _propose(row, kept, earlier.get(row.pk, ()), by) for row, kept in found.items() if kept.values)
 
 
-def _propose(row: Any, kept: KeptOut, by: By) -> bool:
+def _earlier(rows: Sequence[Any]) -> dict[int, list[Run]]:
+    """Return what files proposed for rows of one table before, by row."""
+    return proposals_of(rows[0].workspace_id, NAMES[type(rows[0])], AGENTS_FILE) if rows else {}
+
+
+def _propose(row: Any, kept: KeptOut, earlier: Sequence[Run], by: By) -> bool:
     values = dict(kept.values)
     if row.withdrawn_at:
         if REPEATING[type(row)] not in values:
             return True
         values |= {"withdrawn_at": None, "withdrawn_reason": ""}
-    if was_rejected(row, NAMES[type(row)], values=values, by=by):
+    if any(was_rejected(run) and run.options["values"] == values for run in earlier):
         return True
-    supersede_proposals(row, NAMES[type(row)], values, by=by)
+    if earlier:
+        supersede_proposals(row, NAMES[type(row)], values, by=by)
     try:
         propose(row, values, kept.findings, "", by)
     except Conflict:
@@ -96,10 +108,9 @@ def _propose(row: Any, kept: KeptOut, by: By) -> bool:
 
 def end_proposals(changed: Mapping[Any, Collection[str]], by: By) -> None:
     """Cancel what a file said earlier in the fields that it changes now, given by row."""
-    rows = list(changed)
-    proposed = proposed_values(rows[0].workspace_id, NAMES[type(rows[0])], by.actor) if rows else {}
-    for row in rows:
-        if row.pk in proposed:
+    earlier = _earlier(list(changed))
+    for row in changed:
+        if row.pk in earlier:
             supersede_proposals(row, NAMES[type(row)], {name: getattr(row, name) for name in changed[row]}, by=by)
 
 

@@ -22,7 +22,7 @@ from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.runs import RunNotFitting, cancel_run, claim_held_run
 
 MAX_PENDING = 50  # proposals of an agent in a workspace
-MAX_REJECTED = 500  # undecided or rejected proposals that are compared, latest first
+MAX_COMPARED = 500  # undecided or rejected proposals that are compared, latest first
 
 
 def is_own_row(table: str, row: Any, actor: Actor) -> bool:
@@ -38,15 +38,15 @@ def is_own_row(table: str, row: Any, actor: Actor) -> bool:
     return is_made and all(options.get("actor") == [actor.kind, actor.name] for options in editors)
 
 
-def proposed_values(workspace: int, table: str, actor: Actor) -> dict[int, list[Values]]:
-    """Return, by row of a table, the values that somebody proposed and that nobody approved."""
-    proposed: dict[int, list[Values]] = {}
+def proposals_of(workspace: int, table: str, actor: Actor) -> dict[int, list[Run]]:
+    """Return, by row of a table, somebody's proposals that nobody approved."""
+    found: dict[int, list[Run]] = {}
     statuses = (Run.Status.HELD, Run.Status.CANCELLED)
     runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, status__in=statuses)
-    for options in runs.filter(requested_by=actor.name[:200]).order_by("-id").values_list("options")[:MAX_REJECTED]:
-        if options[0]["table"] == table:
-            proposed.setdefault(options[0]["units"][0][0], []).append(options[0]["values"])
-    return proposed
+    for run in runs.filter(requested_by=actor.name[:200]).order_by("-id")[:MAX_COMPARED]:
+        if run.options["table"] == table:
+            found.setdefault(run.options["units"][0][0], []).append(run)
+    return found
 
 
 def _pending(workspace: int, by: By) -> list[Run]:
@@ -73,12 +73,9 @@ def supersede_proposals(row: Any, table: str, values: Values, *, by: By) -> None
             cancel_run(run, by=by)
 
 
-def was_rejected(row: Any, table: str, *, values: Values, by: By) -> bool:
-    """Tell whether a person rejected the same values for a row."""
-    runs = Run.objects.filter(workspace=row.workspace_id, kind=Run.Kind.EDIT, status=Run.Status.CANCELLED)
-    rejected = runs.filter(requested_by=by.actor.name[:200]).order_by("-id")[:MAX_REJECTED]
-    options = {"table": table, "units": [[row.pk]], "values": values}
-    return any(_is_of(run, options) and not run.proposal.get("superseded") for run in rejected)
+def was_rejected(run: Run) -> bool:
+    """Tell whether a person rejected a proposal."""
+    return run.status == Run.Status.CANCELLED and not run.proposal.get("superseded")
 
 
 @db_retry.retried
