@@ -22,6 +22,7 @@ from knowledge_app.services.decisions import keys_like_decided_ones
 from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.content_check.precheck import findings_in
 from memoryhub.lib.layouts.records import Problem
+from memoryhub.lib.text.repeats import is_telling, words_of
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -152,10 +153,13 @@ def change_findings(row: Any, values: Mapping[str, Any], removed: RemovedTexts) 
 
 
 def _repeats(row: Any, removed: RemovedTexts) -> list[Finding]:
-    field = REPEATING.get(type(row), "")
-    if not field or not removed.has(getattr(row, field)):
-        return []
-    return [{"field": field, "line": 1, "code": "removed", "message": "says again what a person removed"}]
+    """Return the first field that says again what people removed; apart from the text itself, it must say enough."""
+    repeating = REPEATING.get(type(row), "")
+    for name in TEXTS[type(row)] if repeating else ():
+        texts = _texts(getattr(row, name))
+        if any(removed.has(text) for text in texts if name == repeating or is_telling(words_of(text))):
+            return [{"field": name, "line": 1, "code": "removed", "message": "says again what a person removed"}]
+    return []
 
 
 def _hold_new(workspace: Workspace, flagged: Sequence[tuple[Any, list[Finding]]], by: By) -> None:

@@ -24,11 +24,11 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
+from knowledge_app.services.decisions import PEOPLE
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, words_of
-from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.models import Run, Workspace
 
-PEOPLE = (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
 MAX_REVISIONS = 100  # that people made and that the sync compares with the agent's file, newest first
 MAX_COMPARED = 2_000  # that people made in a workspace and whose removed lines are known, newest first
 MAX_REJECTED = 100  # proposed texts, newest first

@@ -249,6 +249,14 @@ def test_a_held_row_does_not_say_that_a_removed_fact_is_true(removed):
     assert append_fact(document(), WRONG, by=by(AGENT)).held
 
 
+def test_a_tag_a_source_or_a_key_that_says_it_is_held(removed):
+    add_knowledge(removed, "See the tag", category="learned_fact", tags=[WRONG, "shop"], by=by(AGENT))
+    store(removed, [NewObservation("finding", "See the source", source=WRONG)], by=by(AGENT))
+    write_value(removed, WRONG.lower().replace(" ", "_"), "yes", by=by(AGENT))
+
+    assert sorted(row.findings[0]["field"] for row in HeldRow.objects.all()) == ["key", "source", "tags"]
+
+
 def test_a_refused_proposal_is_held_as_a_row_and_as_a_fact(atlas):
     propose_text(document(), f"{TEXT}- {WRONG}\n", base_number=None, reason="", by=by(AGENT, 0))
     reject(HeldChange.objects.get(), by=by(PERSON, 1), reason="wrong")

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import BEFORE_MERGING, BYTES_OF_FILE, WHILE_REPLACED
+from knowledge_app.services.decisions import PEOPLE
 from knowledge_app.services.documents.change_review import pinned_lines, returned_reason, store_held
 from knowledge_app.services.documents.limits import limit_fields
 from knowledge_app.services.documents.outside_edit_plan import (
@@ -21,7 +22,7 @@ from knowledge_app.services.documents.outside_edit_plan import (
     set_back_flags,
 )
 from knowledge_app.services.documents.revisions import content_hash, lock_document, open_document, revise_document
-from knowledge_app.services.removed_texts import MAX_REVISIONS, PEOPLE, RemovedTexts
+from knowledge_app.services.removed_texts import MAX_REVISIONS, RemovedTexts
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
