@@ -22,6 +22,7 @@ from memoryhub.client.results import (
     Found,
     HistoryEntry,
     Imported,
+    KnowledgeChanged,
     KnowledgeEntry,
     Me,
     Observation,
@@ -32,7 +33,7 @@ from memoryhub.client.results import (
     Revision,
     Run,
     Session,
-    Value,
+    ValueWritten,
     Why,
     Written,
 )
@@ -226,7 +227,7 @@ class AsyncMemoryHub:
         """Add to the knowledge."""
         return await self._send(calls.learn(content, category, source, tags), idempotency_key)
 
-    async def change_knowledge(self, entry_id: int, *, idempotency_key: str = "", **changes: Any) -> KnowledgeEntry:
+    async def change_knowledge(self, entry_id: int, *, idempotency_key: str = "", **changes: Any) -> KnowledgeChanged:
         """Change fields of a knowledge entry."""
         return await self._send(calls.change_knowledge(entry_id, changes), idempotency_key)
 
@@ -261,7 +262,7 @@ class AsyncMemoryHub:
         """Return a stored value."""
         return await self._send(calls.read(key))
 
-    async def write(self, key: str, value: str, *, idempotency_key: str = "") -> Value:
+    async def write(self, key: str, value: str, *, idempotency_key: str = "") -> ValueWritten:
         """Store a value under a key."""
         return await self._send(calls.write(key, value), idempotency_key)
 

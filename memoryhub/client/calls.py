@@ -19,6 +19,7 @@ from memoryhub.client.results import (
     Found,
     HistoryEntry,
     Imported,
+    KnowledgeChanged,
     KnowledgeEntry,
     Me,
     Observation,
@@ -29,7 +30,7 @@ from memoryhub.client.results import (
     Revision,
     Run,
     Session,
-    Value,
+    ValueWritten,
     Why,
     Written,
 )
@@ -232,7 +233,7 @@ def learn(content: str, category: str, source: str, tags: Sequence[str]) -> Call
     return _change("POST", "/knowledge", body)
 
 
-def change_knowledge(entry_id: int, changes: Row) -> Call[KnowledgeEntry]:
+def change_knowledge(entry_id: int, changes: Row) -> Call[KnowledgeChanged]:
     return _change("PATCH", f"/knowledge/{entry_id}", dict(changes))
 
 
@@ -263,7 +264,7 @@ def read(key: str) -> Call[str]:
     return Call("GET", "/value", _part("value"), params={"key": key})
 
 
-def write(key: str, value: str) -> Call[Value]:
+def write(key: str, value: str) -> Call[ValueWritten]:
     return _change("PUT", "/value", {"value": value}, key=key)
 
 

@@ -21,6 +21,7 @@ from memoryhub.client.results import (
     Found,
     HistoryEntry,
     Imported,
+    KnowledgeChanged,
     KnowledgeEntry,
     Me,
     Observation,
@@ -31,7 +32,7 @@ from memoryhub.client.results import (
     Revision,
     Run,
     Session,
-    Value,
+    ValueWritten,
     Why,
     Written,
 )
@@ -244,7 +245,7 @@ class MemoryHub:
         """Add to the knowledge: ``hub.learn("Tests run on both databases.", "project_decision")``."""
         return self._send(calls.learn(content, category, source, tags), idempotency_key)
 
-    def change_knowledge(self, entry_id: int, *, idempotency_key: str = "", **changes: Any) -> KnowledgeEntry:
+    def change_knowledge(self, entry_id: int, *, idempotency_key: str = "", **changes: Any) -> KnowledgeChanged:
         """Change fields of a knowledge entry: ``hub.change_knowledge(7, tags=["tests", "ci"])``."""
         return self._send(calls.change_knowledge(entry_id, changes), idempotency_key)
 
@@ -285,7 +286,7 @@ class MemoryHub:
         """Return a stored value: ``hub.read("deploy.region")``. Raises NotFound if there is none."""
         return self._send(calls.read(key))
 
-    def write(self, key: str, value: str, *, idempotency_key: str = "") -> Value:
+    def write(self, key: str, value: str, *, idempotency_key: str = "") -> ValueWritten:
         """Store a value under a key: ``hub.write("deploy.region", "eu-west-1")``."""
         return self._send(calls.write(key, value), idempotency_key)
 

@@ -296,8 +296,6 @@ class HistoryEntry(Checked):
 
 
 class KnowledgeEntry(Checked):
-    """``run``: in the answer to a change, the proposal that a person decides about, if the change waits for that."""
-
     id: int
     content_id: str
     category: str
@@ -309,7 +307,12 @@ class KnowledgeEntry(Checked):
     created_at: str | None
     last_verified_at: str | None
     review_by: str | None
-    run: NotRequired[int | None]
+
+
+class KnowledgeChanged(KnowledgeEntry):
+    """``run``: the proposal that a person decides about, if the change waits for that."""
+
+    run: int | None
 
 
 class Observation(Checked):
@@ -360,12 +363,15 @@ class Recalled(TypedDict):
 
 
 class Value(Checked):
-    """``run``: in the answer to a change, the proposal that a person decides about, if the value waits for that."""
-
     key: str
     value: str
     updated_at: str | None
-    run: NotRequired[int | None]
+
+
+class ValueWritten(Value):
+    """``run``: the proposal that a person decides about, if the value waits for that."""
+
+    run: int | None
 
 
 class Result(TypedDict):

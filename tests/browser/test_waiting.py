@@ -104,6 +104,21 @@ def test_a_form_keeps_what_was_typed_while_the_hub_is_down(lossy: Page, workspac
     assert workspace.name == "Atlas of the north"
 
 
+def test_a_form_is_sent_to_a_hub_that_is_only_slow(page: Page, workspace: Workspace):
+    page.add_init_script(
+        "const timeout = AbortSignal.timeout; AbortSignal.timeout = () => timeout.call(AbortSignal, 200)"
+    )
+    page.route("**/health/", lambda route: None)  # no answer
+    page.goto("/w/atlas/settings/")
+    page.locator("#id_name").fill("Atlas of the north")
+
+    page.locator("main form.form button.primary, main form button.primary").first.click()
+
+    expect(page.locator("#messages [data-level=success]")).to_be_visible()
+    workspace.refresh_from_db()
+    assert workspace.name == "Atlas of the north"
+
+
 def test_unsaved_words_come_back_and_control_enter_saves_them(page: Page, workspace: Workspace):
     document = open_document(workspace, "MEMORY.md")
     revise_document(document, "- tea at four\n", base=None, reason="r", by=By(PERSON, NOW))

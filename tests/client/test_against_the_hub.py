@@ -115,6 +115,7 @@ def test_documents_history_and_knowledge_over_the_client(call):
 
     entry = call("learn", "Tests run twice.", tags=["ci"])
     changed = call("change_knowledge", entry["id"], category="project_decision")
+    assert changed.pop("run") is None
     assert call("knowledge", category="project_decision") == [changed]
     read = call("knowledge_entry", entry["id"])
     assert read == changed | {"access_count": 1, "accessed_at": read["accessed_at"]}
@@ -174,6 +175,7 @@ def test_sessions_and_runs_over_the_client(call):
         (results.Written, responses.WriteAnswer),
         (results.HistoryEntry, responses.HistoryAnswer),
         (results.KnowledgeEntry, responses.KnowledgeAnswer),
+        (results.KnowledgeChanged, responses.KnowledgeChanged),
         (results.Observation, responses.ObservationAnswer),
         (results.Remembered, responses.RememberedAnswer),
         (results.Recalled, responses.RecallAnswer),
@@ -182,6 +184,7 @@ def test_sessions_and_runs_over_the_client(call):
         (results.Fact, responses.FactAnswer),
         (results.Message, responses.MessageAnswer),
         (results.Value, responses.ValueAnswer),
+        (results.ValueWritten, responses.ValueWritten),
         (results.Found, responses.SearchAnswer),
         (results.Result, responses.SearchResult),
     ],
