@@ -353,7 +353,7 @@ def test_parameters_must_be_in_the_body_and_there_once(client, code, caplog):
     assert refusal(send("POST", "/oauth/token", json.dumps(sent), Content_Type="application/json"))[0] == 400
     tokens = redeem(client, code).json()
     assert problem(send_mcp(path=f"/mcp?access_token={tokens['access_token']}")) == (401, "not_authenticated")
-    secrets = (code, tokens["access_token"].rpartition("_")[2], tokens["refresh_token"])
+    secrets = (code, tokens["access_token"].split("_", 2)[2], tokens["refresh_token"])
     ours = [
         record.getMessage() for record in caplog.records if record.name.startswith(("memoryhub", "mcp", "django"))
     ]
