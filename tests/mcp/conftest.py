@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import httpx2
 import pytest
 from django.db import connections
+from django.utils import timezone
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -20,6 +21,12 @@ from memoryhub.models import ApiToken
 
 HUB = "http://127.0.0.1:8765"
 ResultT = TypeVar("ResultT")
+
+
+@pytest.fixture
+def within_a_minute(time_machine: Any) -> None:
+    """Let the test begin with a minute: limits count from one minute of the clock to the next."""
+    time_machine.move_to(timezone.now().replace(second=0, microsecond=0))
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def test_bad_registrations_are_refused(uris):
     assert not OAuthClient.objects.exists()
 
 
-def test_registrations_are_limited_in_size_and_number():
+def test_registrations_are_limited_in_size_and_number(within_a_minute):
     assert send("POST", "/oauth/register", b" " * 20_000).status_code == 413
     answers = [register(client_name="X", redirect_uris=[CALLBACK]).status_code for _ in range(12)]
     slowed = register(client_name="X", redirect_uris=[CALLBACK])
@@ -145,7 +145,7 @@ def test_registrations_are_limited_in_size_and_number():
     assert OAuthClient.objects.count() == 10
 
 
-def test_requests_for_tokens_are_limited(client):
+def test_requests_for_tokens_are_limited(client, within_a_minute):
     answers = {refresh(client, "x").status_code for _ in range(61)}
 
     assert answers == {400, 429}

@@ -139,7 +139,7 @@ def test_repeated_security_headers_are_refused():
 
 
 @shared
-def test_calls_are_rate_limited(workspace):
+def test_calls_are_rate_limited(workspace, within_a_minute):
     token = {"Authorization": f"Bearer {token_for(workspace)}"}
     ApiToken.objects.update(per_minute=1)
 
