@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Model
 
 from knowledge_app.models import EditedRow, KeyValue, KnowledgeEntry, Observation
-from sessions_app.models import AuditRecord, Workspace
+from sessions_app.models import AuditRecord, Run, Workspace
 
 PEOPLE = (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
 NAMES: dict[type[Model], str] = {
@@ -86,6 +86,11 @@ def _written(rows: Sequence[Any]) -> Iterator[int]:
     if times:
         history: Any = type(rows[0]).history
         yield from history.filter(id__in=pks, history_date__in=times).values_list("id", flat=True)
+
+
+def was_rejected(run: Run) -> bool:
+    """Tell whether a person rejected a proposed edit."""
+    return run.status == Run.Status.CANCELLED and not run.proposal.get("superseded")
 
 
 def keys_like_decided_ones(workspace: Workspace, keys: Collection[str]) -> set[str]:

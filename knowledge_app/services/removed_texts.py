@@ -24,7 +24,7 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
-from knowledge_app.services.decisions import PEOPLE
+from knowledge_app.services.decisions import PEOPLE, was_rejected
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, words_of
 from sessions_app.models import Run, Workspace
@@ -104,9 +104,10 @@ class RemovedTexts:
         """Return numbers of lines with those of new lines that say it only together with lines before or after."""
         found = set(numbers)
         for count in range(2, MAX_JOINED_LINES + 1):
-            for start in range(len(lines) - count + 1):
+            starts = {number - 1 - back for number in new - found for back in range(count)}
+            for start in sorted(starts & set(range(len(lines) - count + 1))):
                 window, joined = set(range(start + 1, start + count + 1)), lines[start : start + count]
-                is_open = window & new and not window & found and all(map(str.strip, joined))
+                is_open = not window & found and all(map(str.strip, joined))
                 if is_open and self._is_removed(" ".join(joined)):
                     found |= window & new
         return found
@@ -171,8 +172,9 @@ def _rejected_edits(workspace: Workspace) -> Iterator[str]:
     """Yield the texts that people refused to give to rows."""
     runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, status=Run.Status.CANCELLED)
     proposed = runs.filter(origin=Run.Origin.AGENT)
-    for options in proposed.order_by("-pk").values_list("options", flat=True)[:MAX_REJECTED]:
-        text = (options.get("values") or {}).get(TABLES.get(options.get("table", ""), (None, ""))[1])
+    for run in filter(was_rejected, proposed.order_by("-pk")[:MAX_REJECTED]):
+        _, field = TABLES.get(run.options["table"], (None, ""))
+        text = (run.options.get("values") or {}).get(field)
         if isinstance(text, str) and is_telling(words_of(text)):
             yield text
 

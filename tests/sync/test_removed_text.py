@@ -7,6 +7,7 @@ import pytest
 
 from knowledge_app.models import HeldChange, HeldRow, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.proposals import append_fact, propose_text, write_text
+from knowledge_app.services.rows.agent_changes import change_entry_as_agent
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store
@@ -14,8 +15,9 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.integrity import check_memory
 from memoryhub.lib.text.repeats import Repeats
 from memoryhub.runs.review import approve, reject
-from sessions_app.models import Workspace
+from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By
+from sessions_app.services.runs import cancel_run
 from tests.hub import AGENT, PERSON
 from tests.sync.test_agent_rewrites import DAY, START, TEXT, atlas, file, head, save, sync, write
 
@@ -284,3 +286,16 @@ def test_a_correction_is_known_however_many_follow(atlas):
         save(f"{TEXT}- The shop is open on Monday\n- note {number}\n", 2)
 
     assert append_fact(document(), WRONG, by=by(AGENT)).held
+
+
+def test_a_proposal_that_the_agent_replaced_was_not_refused(atlas):
+    entry = add_knowledge(atlas, "The shop opens at nine", category="learned_fact", by=by(PERSON, 0)).entry
+    for text in (WRONG, "The shop is closed on Sunday"):
+        change_entry_as_agent(entry, {"content": text}, by=by(AGENT, 1))
+
+    observe(atlas, AGENT, WRONG)
+    assert not HeldRow.objects.exists()
+
+    cancel_run(Run.objects.get(status="held"), by=by(PERSON, 2))
+    observe(atlas, AGENT, "The shop is closed on Sunday")
+    assert HeldRow.objects.exists()

@@ -73,11 +73,6 @@ def supersede_proposals(row: Any, table: str, values: Values, *, by: By) -> None
             cancel_run(run, by=by)
 
 
-def was_rejected(run: Run) -> bool:
-    """Tell whether a person rejected a proposal."""
-    return run.status == Run.Status.CANCELLED and not run.proposal.get("superseded")
-
-
 @db_retry.retried
 @transaction.atomic
 def propose_edit(
