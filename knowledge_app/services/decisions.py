@@ -22,6 +22,11 @@ NAMES: dict[type[Model], str] = {
     Observation: "observations",
     KeyValue: "key_values",
 }
+REPEATING: dict[type[Model], str] = {  # the field that may say again what people removed
+    KnowledgeEntry: "content",
+    Observation: "content",
+    KeyValue: "value",
+}
 FROM_FILES: dict[type[Model], tuple[str, ...]] = {  # fields of an agent's file that people can correct
     KnowledgeEntry: ("category", "content", "source", "tags"),
     Observation: ("category", "content", "source"),

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet, prefetch_related_objects
 
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services.decisions import keys_like_decided_ones
+from knowledge_app.services.decisions import REPEATING, keys_like_decided_ones
 from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.lib.content_check.precheck import findings_in
 from memoryhub.lib.layouts.records import Problem
@@ -40,7 +40,6 @@ TEXTS: dict[type[Model], tuple[str, ...]] = {  # the fields to check
     KeyValue: ("key", "value"),
     HistoryEntry: ("content",),
 }
-REPEATING: dict[type[Model], str] = {KnowledgeEntry: "content", Observation: "content", KeyValue: "value"}
 LIKE_ANOTHER: Finding = {
     "field": "key",
     "line": 1,

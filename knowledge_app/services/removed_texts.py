@@ -19,12 +19,10 @@ from knowledge_app.models import (
     Fact,
     HeldChange,
     KeyValue,
-    KnowledgeEntry,
     MemoryDocument,
     MemoryRevision,
-    Observation,
 )
-from knowledge_app.services.decisions import PEOPLE, was_rejected
+from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, was_rejected
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, words_of
 from sessions_app.models import Run, Workspace
@@ -33,11 +31,7 @@ MAX_REVISIONS = 100  # that people made and that the sync compares with the agen
 MAX_COMPARED = 2_000  # that people made in a workspace and whose removed lines are known, newest first
 MAX_REJECTED = 100  # proposed texts, newest first
 MAX_JOINED_LINES = 4  # over which a sentence is wrapped
-TABLES: dict[str, tuple[type[Model], str]] = {
-    "knowledge": (KnowledgeEntry, "content"),
-    "observations": (Observation, "content"),
-    "key_values": (KeyValue, "value"),
-}
+TABLES = {NAMES[model]: (model, field) for model, field in REPEATING.items()}
 
 
 @dataclass(frozen=True)

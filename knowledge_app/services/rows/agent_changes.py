@@ -13,8 +13,8 @@ from typing import Any
 from django.db import transaction
 
 from knowledge_app.models import KeyValue, KnowledgeEntry
-from knowledge_app.services.decisions import FROM_FILES, NAMES, decided_fields
-from knowledge_app.services.held_rows import REPEATING, Finding, change_findings
+from knowledge_app.services.decisions import FROM_FILES, NAMES, REPEATING, decided_fields
+from knowledge_app.services.held_rows import Finding, change_findings
 from knowledge_app.services.removed_texts import RemovedTexts
 from knowledge_app.services.rows.key_values import checked, new_state, write_value
 from knowledge_app.services.rows.knowledge import checked_values, save_entry

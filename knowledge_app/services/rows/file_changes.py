@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Model
 
 from knowledge_app.models import KeyValue
-from knowledge_app.services.decisions import FROM_FILES, NAMES, decided_fields, was_rejected
-from knowledge_app.services.held_rows import AGENTS_FILE, REPEATING, Finding, with_holds
+from knowledge_app.services.decisions import FROM_FILES, NAMES, REPEATING, decided_fields, was_rejected
+from knowledge_app.services.held_rows import AGENTS_FILE, Finding, with_holds
 from knowledge_app.services.removed_texts import RemovedTexts
 from knowledge_app.services.rows.agent_changes import propose, waiting_findings
 from knowledge_app.services.rows.proposed_edits import proposals_of, supersede_proposals
