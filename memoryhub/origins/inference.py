@@ -43,7 +43,7 @@ OWN_SESSIONS = ("dream:", "heartbeat")  # of agents' own programs: they repeat t
 _SYNTAX = re.compile(r'["“”„():+|*~^]|(?<!\w)-')
 _OPERATORS = re.compile(r"\b(AND|OR|NOT)\b")
 Row = TypeVar("Row", HistoryEntry, Run)
-_WORDS_ONLY = RankOptions(graph=False, dense=False)
+_WORDS_ONLY = RankOptions(graph=False, dense=False, correct=False)
 
 
 @dataclass
@@ -80,7 +80,8 @@ def infer_origins(workspace: Workspace, *, now: datetime, limit: int = MAX_FACTS
     if not facts:
         return 0
     calls = _first_calls(workspace, facts)
-    found = [_infer(workspace, fact, calls.get(fact.pk), now) for fact in facts]
+    has_messages = Entry.objects.filter(workspace=workspace).exists()
+    found = [_infer(workspace, fact, calls.get(fact.pk), has_messages, now) for fact in facts]
     return _store(workspace, found, now)
 
 
@@ -124,7 +125,7 @@ def _time_of(entry: Entry) -> tuple[datetime, int]:
     return entry.occurred_at or datetime.max.replace(tzinfo=UTC), entry.pk
 
 
-def _infer(workspace: Workspace, fact: Fact, call: Entry | None, now: datetime) -> _Origins:
+def _infer(workspace: Workspace, fact: Fact, call: Entry | None, has_messages: bool, now: datetime) -> _Origins:
     origins = _Origins(fact, call)
     if correction_of(steps_of(fact))[0]:  # the words are a person's: nothing is guessed
         return origins
@@ -135,7 +136,8 @@ def _infer(workspace: Workspace, fact: Fact, call: Entry | None, now: datetime) 
         origins.run = _only(
             _near(Run.objects.filter(kind=Run.Kind.CONSOLIDATION, origin=Run.Origin.AGENT), "created_at", fact)
         )
-    origins.messages = probable_messages(workspace, fact.text, until=_known_since(fact, call), call=call, now=now)
+    if has_messages:
+        origins.messages = probable_messages(workspace, fact.text, until=_known_since(fact, call), call=call, now=now)
     return origins
 
 
