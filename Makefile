@@ -108,7 +108,7 @@ client: dev
 
 adapters:
 	test -d .venv-adapters || $(PYTHON) -m venv .venv-adapters
-	.venv-adapters/bin/pip install --quiet --requirement requirements/dev.txt
+	.venv-adapters/bin/pip install --quiet --no-deps --requirement requirements/dev.txt
 	.venv-adapters/bin/pip install --quiet --requirement requirements/adapters.txt
 	env -u TEST_DATABASE_URL .venv-adapters/bin/python -m pytest tests/adapters -n 0 -W default
 

@@ -33,11 +33,11 @@ assert texts == ["Which region do we deploy to?", "To eu-west-1."], texts
 
 
 def main(folder: Path) -> None:
-    wheel = build(folder)
     with tempfile.TemporaryDirectory(prefix="memoryhub-client-") as home:
         environment = Path(home) / "venv"
         venv.create(environment, with_pip=True)
         python = environment / "bin" / "python"
+        wheel = build(folder, python)
         subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
         os.environ |= {"MEMORYHUB_HOME": home, "DATABASE_URL": "", "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
         sys.path.insert(0, str(ROOT))
@@ -46,9 +46,9 @@ def main(folder: Path) -> None:
     print(f"{wheel}: installed without the hub, and appended and read")
 
 
-def build(folder: Path) -> Path:
-    """Return the wheel, built in a folder."""
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
+def build(folder: Path, python: Path) -> Path:
+    """Return the wheel, built in a folder with the pip of an environment."""
+    command = [python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
     subprocess.run([*command, ROOT / "packaging" / "client"], check=True)
     return max(folder.glob("memoryhub_client-*.whl"), key=lambda path: path.stat().st_mtime)
 
