@@ -81,7 +81,7 @@ def infer_origins(workspace: Workspace, *, now: datetime, limit: int = MAX_FACTS
         return 0
     calls = _first_calls(workspace, facts)
     has_messages = Entry.objects.filter(workspace=workspace).exists()
-    found = [_infer(workspace, fact, calls.get(fact.pk), has_messages, now) for fact in facts]
+    found = [_infer(workspace, fact, calls.get(fact.pk), now, has_messages=has_messages) for fact in facts]
     return _store(workspace, found, now)
 
 
@@ -125,7 +125,7 @@ def _time_of(entry: Entry) -> tuple[datetime, int]:
     return entry.occurred_at or datetime.max.replace(tzinfo=UTC), entry.pk
 
 
-def _infer(workspace: Workspace, fact: Fact, call: Entry | None, has_messages: bool, now: datetime) -> _Origins:
+def _infer(workspace: Workspace, fact: Fact, call: Entry | None, now: datetime, *, has_messages: bool) -> _Origins:
     origins = _Origins(fact, call)
     if correction_of(steps_of(fact))[0]:  # the words are a person's: nothing is guessed
         return origins

@@ -68,6 +68,7 @@ from sessions_app.services.workspaces import lock_workspace
 
 Progress = Callable[[int, int, str], None]  # files done, number of files, current file
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
+LOCK_SECONDS = 20.0  # that an import or a sync of a folder waits for another
 MAX_EXPLAINED = 5_000  # facts whose origins an import infers
 PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace", "projects", "agents", "tmp")
 
@@ -190,7 +191,7 @@ def is_hub_home(resolved: Path) -> bool:
 
 
 @contextmanager
-def import_lock(path: Path, project: str = "", *, timeout: float = 0) -> Iterator[None]:
+def import_lock(path: Path, project: str = "", *, timeout: float = LOCK_SECONDS) -> Iterator[None]:
     """Hold the lock of a folder, or of a project in it; wait ``timeout`` seconds for it. Raises ImportRefused."""
     with process_lock(f"import-{folder_hash(str(path), project)[:16]}", timeout=timeout) as is_acquired:
         if not is_acquired:

@@ -43,6 +43,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.importing import (
+    LOCK_SECONDS,
     MAX_EXPLAINED,
     import_lock,
     import_source_file,
@@ -53,7 +54,7 @@ from memoryhub.sync.importing import (
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.overlaps import overlapping
 from memoryhub.sync.projects import choose_project
-from memoryhub.sync.syncing import LOCK_TIMEOUT_SECONDS, SyncResult, import_files, refuse_emptied
+from memoryhub.sync.syncing import SyncResult, import_files, refuse_emptied
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.syncing import QUIET_NOTE
@@ -188,7 +189,7 @@ def sync_folder(folder: SourceFolder, *, by: By, full: bool = False, wait: bool 
     ImportRefused.
     """
     try:
-        timeout = LOCK_TIMEOUT_SECONDS if wait else 0
+        timeout = LOCK_SECONDS if wait else 0
         with import_lock(own_path(Path(folder.path)), folder.project, timeout=timeout):
             result = _sync(folder, by, full=full)
     except MemoryHubError as error:

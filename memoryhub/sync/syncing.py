@@ -34,7 +34,7 @@ from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.fork_order import originals_first
-from memoryhub.sync.importing import import_lock, import_source_file, own_path
+from memoryhub.sync.importing import LOCK_SECONDS, import_lock, import_source_file, own_path
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.source_workspace import workspace_for
 from memoryhub.sync.write_back import FileWritten, import_copies, write_files
@@ -44,7 +44,6 @@ from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import is_recorded, mark_files_missing
 from sessions_app.services.syncing import Outcome, record_failure, record_success
 
-LOCK_TIMEOUT_SECONDS = 20.0  # for an import of the same folder
 EMPTY = hashlib.sha256(b"").hexdigest()
 GONE = Problem("", None, "is gone", "everything imported from it is kept", "held")
 
@@ -85,7 +84,7 @@ def sync_workspace(
     if not workspace.path or path.is_file():
         raise Refused("Only a folder can be synced, not a file or an archive.", code="cannot_sync")
     try:
-        with import_lock(own_path(path), workspace.project, timeout=LOCK_TIMEOUT_SECONDS if wait else 0):
+        with import_lock(own_path(path), workspace.project, timeout=LOCK_SECONDS if wait else 0):
             result = _sync(workspace, path, by, full=full, wait=wait, send=send)
     except MemoryHubError as error:
         record_failure(workspace, error, started_at=by.at, now=timezone.now(), always=full)

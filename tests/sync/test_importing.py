@@ -2,18 +2,21 @@ import json
 import os
 import shutil
 import tarfile
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event, Thread, Timer
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from knowledge_app.models import HistoryEntry, KeyValue, MemoryDocument
 from memoryhub.jobs.queue import resume_jobs
 from memoryhub.lib.files.safe_folder import FolderMissing
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import run_import
-from memoryhub.sync.importing import ImportRefused, import_workspace
+from memoryhub.sync.importing import ImportRefused, import_lock, import_workspace
 from sessions_app.models import AuditRecord, ImportReport, Session, SourceFile, Workspace
 from sessions_app.services.audit import Actor, By
 
@@ -109,6 +112,25 @@ def test_a_missing_file_is_reported_and_kept(forge):
 def test_the_hubs_own_folder_is_refused(settings):
     with pytest.raises(ImportRefused):
         take(settings.MEMORYHUB_HOME)
+
+
+def test_an_import_waits_while_the_folder_is_synced(forge):
+    is_held, is_over = Event(), Event()
+
+    def sync() -> None:
+        with closing(connection), import_lock(forge):
+            is_held.set()
+            is_over.wait()
+
+    thread = Thread(target=sync)
+    thread.start()
+    is_held.wait()
+    with pytest.raises(ImportRefused, match="already being imported"), import_lock(forge, timeout=0):
+        pass
+    Timer(0.2, is_over.set).start()
+
+    assert +take(forge).tally.added == {"key_values": 1}
+    thread.join()
 
 
 def test_an_archived_folder_is_imported(forge, tmp_path):
