@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.whole_site.test_login_required import routes
 ROOT = Path(__file__).resolve().parent.parent
 CODE = [*ROOT.glob("memoryhub/**/*.py"), *ROOT.glob("sessions_app/**/*.py"), *ROOT.glob("knowledge_app/**/*.py")]
 TESTS = [*ROOT.glob("tests/**/*.py")]
+ELSEWHERE = {"nanobot": "installed by the drill itself", "cluster": "deploy/cluster/cluster.py"}
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 
 
@@ -125,3 +127,32 @@ def test_folders_stay_small():
     del folders["memoryhub/management/commands"]
 
     assert {name: count for name, count in folders.items() if count > 30} == {}
+
+
+def test_benchmarks_import_modules_that_exist():
+    missing = {
+        f"{path.relative_to(ROOT).as_posix()}: {name}"
+        for path in ROOT.glob("bench/**/*.py")
+        for name in imported(path)
+        if not exists(name, path.parent)
+    }
+
+    assert missing == set()
+
+
+def imported(path: Path) -> set[str]:
+    """Return the modules that a file imports, without the names that it takes from them."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names = plain | {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name for name in names if name.split(".")[0] not in ELSEWHERE}
+
+
+def exists(name: str, folder: Path) -> bool:
+    """Tell whether a script in a folder can import a module: one beside it, of the project or installed."""
+    parts = name.split(".")
+    found = [base.joinpath(*parts) for base in (folder, ROOT / "bench", ROOT)]
+    if any(path.is_dir() or path.with_suffix(".py").is_file() for path in found):
+        return True
+    is_own = (ROOT / parts[0]).is_dir()
+    return not is_own and find_spec(parts[0]) is not None

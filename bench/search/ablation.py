@@ -101,10 +101,10 @@ class Conversation:
     """A loaded conversation with its questions and rankers."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        import search_quality
+        import quality
 
         self.document = document
-        self.workspace, self.names = search_quality.load(document)
+        self.workspace, self.names = quality.load(document)
         self.session_of = {entry["id"]: entry["session"] for entry in document["entries"]}
         self.questions = [
             one
@@ -165,7 +165,7 @@ def print_gains(full: Scores, without: Scores) -> None:
 def measure(path: Path) -> None:
     """Load a set into the database of MEMORYHUB_HOME; print its measures, and what each part gains."""
     sys.path.insert(0, str(ROOT))
-    import search_quality  # noqa: F401 (sets Django up)
+    import quality  # noqa: F401 (sets Django up)
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)

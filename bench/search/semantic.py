@@ -26,7 +26,7 @@ PATIENCE = 60_000  # milliseconds to wait for an embedding: quality is measured 
 
 def measure(path: Path, url: str) -> None:
     sys.path.insert(0, str(ROOT))
-    import search_quality  # noqa: F401 (sets Django up)
+    import quality  # noqa: F401 (sets Django up)
     from django.conf import settings
     from django.core.management import call_command
 
