@@ -82,8 +82,7 @@ class Drill:
 
     @property
     def env(self) -> dict[str, str]:
-        path = f"{self.tools / 'node_modules' / 'node' / 'bin'}{os.pathsep}" if self.program.node else ""
-        return {"HOME": str(self.user), "PATH": path + os.environ["PATH"]} | self.program.env(self.url)
+        return {"HOME": str(self.user), "PATH": path_of(self.program, self.tools)} | self.program.env(self.url)
 
     def run(self, arguments: list[str]) -> str:
         """Run the program in its project; return "" or why it failed."""
@@ -221,18 +220,25 @@ def follow(home: Path) -> None:
         switch_sync(workspace, follow=True, by=By(PERSON, timezone.now()))
 
 
+def path_of(program: Program, tools: Path) -> str:
+    """Return the PATH of a program, with its own Node.js first."""
+    own = [str(tools / "node_modules" / "node" / "bin")] if program.node else []
+    return os.pathsep.join([*own, os.environ["PATH"]])
+
+
 def installed(program: Program, tools: Path) -> str:
     """Install a program with npm or pip if it isn't there; return "" or why that failed."""
     if program.binary(tools).exists():
         return ""
-    packages = [package for package in (program.node, program.package) if package]
-    steps = [["npm", "install", "--no-audit", "--no-fund", "--prefix", str(tools), *packages]]
+    npm = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(tools)]
+    steps = [[*npm, package] for package in (program.node, program.package) if package]
     if program.is_python:
         place = tools / program.name
-        steps = [[sys.executable, "-m", "venv", str(place)], [str(place / "bin" / "pip"), "install", *packages]]
+        steps = [[sys.executable, "-m", "venv", str(place)], [str(place / "bin" / "pip"), "install", program.package]]
+    env = os.environ | {"PATH": path_of(program, tools)}  # npm chooses a version for the Node.js that runs it
     for step in steps:
         try:
-            done = subprocess.run(step, capture_output=True, text=True, timeout=900)
+            done = subprocess.run(step, env=env, capture_output=True, text=True, timeout=900)
         except (OSError, subprocess.TimeoutExpired) as error:
             return type(error).__name__
         if done.returncode:
