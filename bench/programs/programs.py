@@ -149,7 +149,7 @@ class Drill:
             self.notes.append(f"an answer was in the hub {time.monotonic() - start:.1f} s after the program ended")
 
     def entries(self):
-        """Return the program's entries, without earlier versions of messages that were written while the hub followed."""
+        """Return the program's entries, without earlier versions of messages that were read half written."""
         return Entry.objects.filter(workspace__path=str(self.home), is_injected=False, is_rewound=False)
 
     def answers(self, name: str):
