@@ -3,7 +3,7 @@
 Each term has a weight in its collection (BM25's idf), each entry a share of it, 0 to 1, which rises with its count
 and falls with the entry's length (BM25's tf part). Neighbours in the session contribute to the shares that an entry
 lacks (see ``neighbour_smoothing``). Adjacent words in the order of the query, an author or a time named in the query,
-being said by a user and, optionally, recency multiply the score.
+who said it, at what length and, optionally, recency multiply the score.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from memoryhub.lib.search.tokenizing import fold
 K1, B = 1.0, 0.3  # BM25's saturation of repeated words and normalisation by length
 BIGRAM = 0.15  # added to the factor for each two adjacent words of the query
 AUTHOR = 1.3  # factor for entries by an author named in the query
-BY_USER = 1.25  # factor for what a user said: answers of an assistant are long and repeat the question
+BY_USER = 1.25  # factor for what a user said: an assistant repeats the question
+LONG_ANSWER = 0.8  # factor for what others said at length: among many words are those of any question
 IN_PERIOD = 1.3  # factor for the time named in the query
 CHUNK = 720  # characters, about 120 words: longer texts are scored by their best chunk
 OTHER_CHUNKS = 0.5  # factor for shares in other chunks than the best
@@ -86,7 +87,7 @@ class TermWeights:
 
 
 class Factors(NamedTuple):
-    """What multiplies a score: the author and the time named in the query, being said by a user, and recency."""
+    """What multiplies a score: the author and time named in the query, who said it at what length, and recency."""
 
     author: float = 1.0
     recency: float = 1.0
@@ -156,7 +157,7 @@ def rank(
     ``candidates``: in the database's order, which is kept among equals; neighbours follow, newest key first.
     ``total``: number of rows in the collection. ``load`` returns the visible rows at up to 30 positions.
     ``authors``: all authors of the collection, to find those named in the query. ``prefers_users``: raise what users
-    said. ``periods``: the times that the query names.
+    said, and lower long answers. ``periods``: the times that the query names.
     """
     counts = count_hits(terms, candidates)
     term_weights = weigh_terms(terms, counts, total)
@@ -177,13 +178,19 @@ def rank(
         factors = Factors(
             AUTHOR if row.author in named else 1.0,
             recency_factor(row.occurred_at, decay),
-            BY_USER if prefers_users and row.role == "user" else 1.0,
+            _speaker_factor(row) if prefers_users else 1.0,
             IN_PERIOD if periods and in_periods(row.occurred_at, periods) else 1.0,
         )
         row_missing = missing.get(row.position, _NO_SHARES) if row.position else _NO_SHARES
         minimum = _EPSILON * max(0, len(candidates) - order)
         scored.append(score_row(row.pk, own, row_missing, term_weights, factors, minimum=minimum))
     return Ranking(sorted(scored, key=lambda one: (-one.score, -one.pk)), term_weights)
+
+
+def _speaker_factor(row: Candidate) -> float:
+    if row.role == "user":
+        return BY_USER
+    return LONG_ANSWER if len(row.text) > CHUNK else 1.0
 
 
 def _speakers(rows: Sequence[Candidate]) -> dict[EntryPosition, str]:

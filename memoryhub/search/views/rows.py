@@ -143,7 +143,8 @@ def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
     if not math.isclose(why["author"], 1.0):
         found.append((gettext("the query names its author"), why["author"]))
     if not math.isclose(why["speaker"], 1.0):
-        found.append((gettext("a user said it"), why["speaker"]))
+        said = gettext("a user said it") if why["speaker"] > 1 else gettext("it is a long answer")
+        found.append((said, why["speaker"]))
     if not math.isclose(why["period"], 1.0):
         found.append((gettext("it is from the time in the query"), why["period"]))
     if not math.isclose(why["recency"], 1.0):

@@ -8,7 +8,7 @@ from memoryhub.lib.search.factors import Decay, fuse, named_authors, recency_fac
 from memoryhub.lib.search.hits import WeightedTerm, find_hits
 from memoryhub.lib.search.neighbour_smoothing import SAME_SPEAKER, Contribution, combine_shares, missing_shares
 from memoryhub.lib.search.question import Period
-from memoryhub.lib.search.scoring import BY_USER, CHUNK, IN_PERIOD, Candidate, explain, rank
+from memoryhub.lib.search.scoring import BY_USER, CHUNK, IN_PERIOD, LONG_ANSWER, Candidate, explain, rank
 from memoryhub.lib.search.tokenizing import fold
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -160,6 +160,21 @@ def test_what_users_said_and_the_named_time_score_higher():
     rows = {row.pk: row for row in rank(terms, texts, 1_000, prefers_users=True, periods=named).rows}
     assert [rows[pk].factors.speaker for pk in (1, 2, 3)] == [1, BY_USER, 1]
     assert [rows[pk].factors.period for pk in (1, 2, 3)] == [IN_PERIOD, 1, 1]
+
+
+def test_a_long_answer_ranks_below_what_was_said_briefly():
+    filler = "word " * (CHUNK // 5)
+    texts = [
+        Candidate(1, f"the crane at the harbour {filler}", role="assistant"),
+        Candidate(2, f"the crane at the harbour {filler}", role="user"),
+        Candidate(3, "we saw the crane then and there at the harbour", role="assistant"),
+    ]
+    terms = [term("crane"), term("harbour")]
+
+    ranked = rank(terms, texts, 1_000, prefers_users=True).rows
+
+    assert [(row.pk, row.factors.speaker) for row in ranked] == [(2, BY_USER), (3, 1), (1, LONG_ANSWER)]
+    assert {row.factors.speaker for row in rank(terms, texts, 1_000).rows} == {1}
 
 
 @given(st.floats(0, 1), st.lists(st.floats(0, 1), max_size=5))
