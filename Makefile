@@ -23,7 +23,7 @@ help:
 	@echo "make soak           stress real processes: 2,000 turns, 100 killed workers, 16 concurrent writers (12 minutes)"
 	@echo "make day            let 20 agents and 5 people use one hub for an hour, with backups and restores"
 	@echo "make drills         break the disk, the database, the clock and more under a running hub (9 minutes, as root)"
-	@echo "make programs       let the hub follow real coding agents with a scripted model (needs Node.js)"
+	@echo "make programs       run real coding agents with a scripted model: the hub follows them, and one uses it over MCP"
 	@echo "make client         build the Python client's wheel in dist/, install it without the hub and use it"
 	@echo "make adapters       test the client's adapters against the real agent frameworks, in .venv-adapters"
 	@echo "make deploy-files   check the files for Compose and Kubernetes with the tools that read them, in .venv-deploy"
@@ -102,6 +102,7 @@ drills: dev
 
 programs: dev
 	$(BIN)python bench/programs/programs.py
+	$(BIN)python bench/programs/mcp_memory.py
 
 client: dev
 	$(BIN)python bench/client_wheel.py dist

@@ -1,7 +1,8 @@
 """A scripted model on loopback for agents, with the APIs of Anthropic, OpenAI (Responses and Chat) and Gemini.
 
 A prompt contains ``turn-NAME``. The answer is ``reply-NAME``; if the prompt also says ``with a command``, the model
-first calls the program's shell with ``echo result-NAME``. A request for a summary gets ``summary-of-it``.
+first calls the program's shell with ``echo result-NAME``. A turn in ``SCRIPTS`` makes those calls first, one after
+another (Anthropic's API only). A request for a summary gets ``summary-of-it``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -23,17 +24,20 @@ TURN = re.compile(r"turn-(\w+)")
 SUMMARY = "summary-of-it"
 USAGE = {"input_tokens": 100, "output_tokens": 20}
 numbers = itertools.count(1)
+Call = tuple[str, dict[str, Any]]  # a tool's name and its arguments
+SCRIPTS: dict[str, list[Callable[[str], Call]]] = {}  # by turn: functions of the result before
 
 
 @dataclass
 class Talk:
-    """A request: its items in order, as ``(kind, text)`` with the kinds user, assistant and call, and its tools."""
+    """A request: its items in order, as ``(kind, text)`` with the kinds user, assistant, call and result, and its
+    tools."""
 
     items: list[tuple[str, str]] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
 
-    def answer(self) -> tuple[str, tuple[str, dict[str, Any]] | None]:
-        """Return the text of the answer, and the name and arguments of a tool call or None."""
+    def answer(self) -> tuple[str, Call | None]:
+        """Return the text of the answer, and a tool call or None."""
         places = [place for place, (kind, text) in enumerate(self.items) if kind == "user" and TURN.search(text)]
         last = next((text for kind, text in reversed(self.items) if kind == "user"), "")
         if not TURN.search(last[-400:]) and re.search(r"summary|checkpoint", last[-400:], re.IGNORECASE):
@@ -42,6 +46,12 @@ class Talk:
             return "Hello.", None
         text = self.items[places[-1]][1]
         name = TURN.findall(text)[-1]
+        if name in SCRIPTS:
+            since = self.items[places[-1] :]
+            made = sum(kind == "call" for kind, _ in since)
+            result = next((text for kind, text in reversed(since) if kind == "result"), "")
+            script = SCRIPTS[name]
+            return (result, None) if made == len(script) else ("", script[made](result))
         shell = next((tool for tool in SHELLS if tool in self.tools), "")
         has_called = any(kind == "call" for kind, _ in self.items[places[-1] :])
         if "with a command" in text and shell and not has_called:
@@ -65,6 +75,8 @@ def anthropic_talk(body: dict[str, Any]) -> Talk:
         for part in message["content"] if isinstance(message["content"], list) else ():
             if part.get("type") == "tool_use":
                 talk.items.append(("call", ""))
+            elif part.get("type") == "tool_result":
+                talk.items.append(("result", text_of(part.get("content"))))
     return talk
 
 
