@@ -151,9 +151,10 @@ def test_a_collector_that_refuses_is_mentioned_once(start):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not hub.log.read_text() and time.monotonic() < deadline:
             hub.ask("/login/")
-        for _ in range(20):  # several batches
+            time.sleep(0.1)
+        for _ in range(5):  # several batches
             hub.ask("/login/")
-            time.sleep(0.05)
+            time.sleep(0.25)
         hub.stop()
 
     [line] = filter(None, hub.log.read_text().splitlines())
