@@ -76,23 +76,23 @@ def address(model, page="changelist", **values):
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_every_list_row_and_search_opens_with_constant_queries_and_no_script(admin_client, model):
-    for _ in range(10):
+    for _ in range(3):
         row = make(model)
     change = admin_client.get(address(model, "change", args=[quote(row.pk)]))  # the first page notes who came
 
-    with CaptureQueriesContext(connection) as for_ten:
-        ten = admin_client.get(address(model))
-    for _ in range(10):
+    with CaptureQueriesContext(connection) as for_few:
+        few = admin_client.get(address(model))
+    for _ in range(3):
         make(model)
-    with CaptureQueriesContext(connection) as for_twenty:
-        twenty = admin_client.get(address(model))
+    with CaptureQueriesContext(connection) as for_more:
+        more = admin_client.get(address(model))
     found = admin_client.get(address(model), {"q": "it's \"half"})
 
-    assert [page.status_code for page in (change, ten, twenty, found)] == [200] * 4
-    assert len(ten.context["cl"].result_list) >= 10
-    assert len(twenty.context["cl"].result_list) >= 20
-    assert len(for_ten) == len(for_twenty)
-    assert [live_markup(page.content.decode()) for page in (change, ten, found)] == [[]] * 3
+    assert [page.status_code for page in (change, few, more, found)] == [200] * 4
+    assert len(few.context["cl"].result_list) >= 3
+    assert len(more.context["cl"].result_list) >= 6
+    assert len(for_few) == len(for_more)
+    assert [live_markup(page.content.decode()) for page in (change, few, found)] == [[]] * 3
 
 
 def test_every_table_is_there():
