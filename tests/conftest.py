@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import cache as once
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
@@ -17,10 +18,13 @@ from django.apps import apps
 from django.conf import settings as project_settings
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
+from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.test import Client, TransactionTestCase
+from django.test import client as test_client
+from django.test.utils import ContextList
 from django.urls import set_urlconf
 from filelock import FileLock
 from hypothesis import settings as hypothesis_settings
@@ -150,6 +154,9 @@ def _patched_for_all_tests() -> Iterator[None]:
     """Patch the project once for all tests: in each test, that takes as long as a short one."""
     with pytest.MonkeyPatch.context() as patch:
         _stay_on_this_machine(patch)
+        # Keep the contexts of pages only, not of each icon that they include.
+        patch.setattr(test_client, "store_rendered_templates", _store_rendered)
+        patch.setattr(StaticFilesStorage, "url", once(StaticFilesStorage.url))  # of 30 files of each page
         # Don't record sign-ins, so that a client's first request takes as many queries as later ones.
         patch.setattr(middleware, "record_visit", lambda *_args, **_values: None)
         # Turn off time limits of searches, which depend on how busy the machine is.
@@ -159,6 +166,12 @@ def _patched_for_all_tests() -> Iterator[None]:
         # Keep the thread that renews a lease away from the database: it could wait for a lock until a test is over.
         patch.setattr(processes, "BUSY_SECONDS", 3_600.0)
         yield
+
+
+def _store_rendered(store: dict[str, Any], template: Any, context: Any, **_values: Any) -> None:
+    store.setdefault("templates", []).append(template)
+    if context.template is template:
+        store.setdefault("context", ContextList()).append(copy(context))
 
 
 def _stay_on_this_machine(patch: pytest.MonkeyPatch) -> None:

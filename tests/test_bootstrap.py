@@ -370,6 +370,7 @@ def children_of(process):
 
 @linux_only
 @pytest.mark.slow
+@pytest.mark.usefixtures("new_database")
 def test_serve_prints_the_setup_link_responds_and_stops_cleanly(hub, hub_home):
     process, greeting = hub
     address, port = re.search(r"MemoryHub is running at (http://127\.0\.0\.1:(\d+))", greeting).groups()

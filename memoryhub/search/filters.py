@@ -217,10 +217,10 @@ def _own_sessions(scope: Scope, query: Query) -> QuerySet[Session] | None:
     """Return the agents' own sessions to leave out; None if there are none, as a search without filters is faster."""
     if scope.own_sessions or _names_session(query):
         return None
+    if not _has_rows(own_sessions_sql(scope.workspaces)):
+        return None
     own: QuerySet[Session] = Session.objects.filter(of_own_sessions())
-    if scope.workspaces is not None:
-        own = own.filter(workspace__in=scope.workspaces)
-    return own if _has_rows(own_sessions_sql(scope.workspaces)) else None
+    return own if scope.workspaces is None else own.filter(workspace__in=scope.workspaces)
 
 
 def own_sessions_sql(workspaces: tuple[int, ...] | None) -> Sql:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import CachedResponse, EditedRow, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.rows.undoable_edits import AT_ONCE
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Session, Workspace
@@ -168,20 +169,20 @@ def test_rows_of_two_workspaces_are_two_runs(admin_client, workspace):
     assert [(run.workspace.slug, run.proposal["changed"]) for run in runs] == [("atlas", 1), ("borea", 1)]
 
 
-def test_thousands_of_selected_rows_are_changed_by_a_worker_and_undone(admin_client, workspace):
+def test_more_selected_rows_than_are_changed_at_once_are_changed_by_a_worker_and_undone(admin_client, workspace):
+    rows_of_worker = AT_ONCE + 50
     KnowledgeEntry.objects.bulk_create(
         [
             KnowledgeEntry(workspace=workspace, content_id=f"c{n}", category="learned_fact", content=f"fact {n}")
-            for n in range(1_500)
-        ],
-        batch_size=1000,
+            for n in range(rows_of_worker)
+        ]
     )
     spared = knowledge(workspace, "spared", "error_pattern")
     rows = list(KnowledgeEntry.objects.order_by("-id")[:50])
     query = "?category=learned_fact"
     asked = choose(admin_client, KnowledgeEntry, rows, "withdraw", across=True, query=query, index=0)
     assert asked.status_code == 200
-    assert len(asked.context["chosen"]) == 1_500
+    assert len(asked.context["chosen"]) == rows_of_worker
     assert asked.content.count(b'name="_selected_action"') == 50
 
     digest = asked.context["chosen"].digest
@@ -191,10 +192,10 @@ def test_thousands_of_selected_rows_are_changed_by_a_worker_and_undone(admin_cli
 
     assert response.status_code == 302
     run = Run.objects.get()
-    assert (run.status, run.steps_total) == ("queued", 1_500)
+    assert (run.status, run.steps_total) == ("queued", rows_of_worker)
     done = execute(run.pk, now=timezone.now)
-    assert (done.status, figures(done)) == ("done", {"changed": 1_500, "passed_over": 0})
-    assert KnowledgeEntry.objects.exclude(withdrawn_at=None).count() == 1_500
+    assert (done.status, figures(done)) == ("done", {"changed": rows_of_worker, "passed_over": 0})
+    assert KnowledgeEntry.objects.exclude(withdrawn_at=None).count() == rows_of_worker
     spared.refresh_from_db()
     assert spared.withdrawn_at is None
 

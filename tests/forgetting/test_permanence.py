@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session
 from tests.forgetting.test_forgetting import BY, CANARY, forget, holding
 from tests.hub import run_jobs
+from tests.other_hub import manage
 
 pytestmark = pytest.mark.django_db
 
@@ -182,29 +180,25 @@ def test_every_table_with_texts_is_rewritten(command):
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
+@pytest.mark.django_db(transaction=True)
 def test_no_byte_of_the_database_contains_forgotten_content(tmp_path, new_database):
     home = tmp_path / "home"
     home.mkdir()
-    env = os.environ | {"MEMORYHUB_HOME": str(home), "DATABASE_URL": "", "MEMORYHUB_QUIET_SECONDS": "0"}
-    env.pop("DJANGO_SETTINGS_MODULE", None)
-    path = agent(tmp_path / "agent")
+    path, database = agent(tmp_path / "agent"), home / "memoryhub.sqlite3"
 
-    def manage(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments], env=env, capture_output=True, text=True, check=True
-        )
-        return done.stdout
+    def run(*arguments: str) -> str:
+        return manage(home, str(database), *arguments)
 
     def bytes_of_database() -> bytes:
         return b"".join(file.read_bytes() for file in home.glob("memoryhub.sqlite3*"))
 
-    new_database(home / "memoryhub.sqlite3")
-    manage("import_workspace", str(path), "--name", "atlas")
-    manage("key_values", "set", "atlas", "k", f"value {CANARY}")
+    new_database(database)
+    run("import_workspace", str(path), "--name", "atlas")
+    run("key_values", "set", "atlas", "k", f"value {CANARY}")
     assert b"quicksilver" in bytes_of_database()
 
-    done = json.loads(manage("forget", "phrase", "atlas", CANARY, "--apply", "--json"))
+    done = json.loads(run("forget", "phrase", "atlas", CANARY, "--apply", "--json"))
 
     assert done["vacuumed"] is True
     assert b"quicksilver" not in bytes_of_database().lower()
-    assert json.loads(manage("check_memory", "--json"))["broken"] == []
+    assert json.loads(run("check_memory", "--json"))["broken"] == []

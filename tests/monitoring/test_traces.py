@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import logging
 import os
-import subprocess
-import sys
+import re
+import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -39,7 +42,6 @@ PLANTED = "zebrafinch"
 ADDRESS = "203.0.113.77"
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 JOINING = {"traceparent": f"00-{TRACE}-{PARENT}-01", "tracestate": f"a={PLANTED}"}
-ON = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_TRACES": "1", "DATABASE_URL": ""}
 
 
 def request_through_asgi(path: str, headers: dict[str, str] | None = None, peer: str = ADDRESS) -> None:
@@ -266,41 +268,35 @@ def test_the_log_of_a_refusal_has_the_id_of_its_trace(spans, caplog):
     assert f"0x{record.trace_id}" == spans.one("GET")["context"]["trace_id"]
 
 
-def test_a_hub_without_traces_does_not_import_the_sdk():
-    code = """import django; django.setup()
-import sys, memoryhub.urls, memoryhub.asgi
-from memoryhub.lib.traces import shut_down, traced
-with traced("x"): pass
-shut_down()
-print([name for name in sys.modules if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter"))])"""
+@pytest.fixture
+def start(tmp_path, monkeypatch) -> Callable[..., None]:
+    """Return a function that reads the settings of a hub with traces, as its start does."""
 
-    ended = run(code, {"DJANGO_SETTINGS_MODULE": "tests.settings"})
+    def read(**environment: str) -> None:
+        for name in [name for name in os.environ if name.startswith("OTEL_")]:
+            monkeypatch.delenv(name)
+        own = {"MEMORYHUB_HOME": str(tmp_path), "MEMORYHUB_TRACES": "1", "DATABASE_URL": ""}
+        for name, value in (own | environment).items():
+            monkeypatch.setenv(name, value)
+        runpy.run_path(str(ROOT / "memoryhub" / "settings.py"))
 
-    assert ended.stdout.strip() == "[]"
+    return read
 
 
 @pytest.mark.parametrize("missing", ["sdk", "exporter"])
-def test_a_missing_package_is_named(missing, tmp_path):
-    code = f"""import importlib.util as util
-find = util.find_spec
-util.find_spec = lambda name: None if name == "opentelemetry.{missing}" else find(name)
-import django; django.setup()"""
+def test_a_missing_package_is_named(missing, start, monkeypatch):
+    find = importlib.util.find_spec
+    is_missing = f"opentelemetry.{missing}".__eq__
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if is_missing(name) else find(name))
+    words = 'MEMORYHUB_TRACES is on: run `.venv/bin/pip install "opentelemetry-exporter-otlp-proto-http'
 
-    ended = run(code, ON | {"MEMORYHUB_HOME": str(tmp_path)})
-
-    assert (
-        'MEMORYHUB_TRACES is on: run `.venv/bin/pip install "opentelemetry-exporter-otlp-proto-http' in ended.stderr
-    )
+    with pytest.raises(ImproperlyConfigured, match=re.escape(words)):
+        start()
 
 
-def test_another_protocol_is_refused(tmp_path):
-    ended = run(
-        "import django; django.setup()", ON | {"MEMORYHUB_HOME": str(tmp_path), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
-    )
+def test_another_protocol_is_refused(start):
+    start(OTEL_EXPORTER_OTLP_PROTOCOL="http/protobuf")
+    words = "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but MemoryHub only sends http/protobuf."
 
-    assert "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but MemoryHub only sends http/protobuf." in ended.stderr
-
-
-def run(code: str, own: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=kept | own, capture_output=True, text=True)
+    with pytest.raises(ImproperlyConfigured, match=re.escape(words)):
+        start(OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
