@@ -52,6 +52,8 @@ class MemoryDocument(models.Model):
 
 BEFORE_MERGING, WHILE_REPLACED = "the agent's file before merging", "written while the hub replaced the file"
 BYTES_OF_FILE, DECIDED_FILE = "the bytes of the agent's file", "changed in the agent's file; decided by a person"
+HELD_FILE = "changed in the agent's file; held for review"
+INTERMEDIATE = (BEFORE_MERGING, WHILE_REPLACED, BYTES_OF_FILE, DECIDED_FILE, HELD_FILE)  # the only reasons of such
 
 
 class MemoryRevision(models.Model):
@@ -60,10 +62,7 @@ class MemoryRevision(models.Model):
     ``OF_FILE``: intermediate revisions, which only record what a file contained, with the lines that are held.
     """
 
-    OF_FILE = Q(
-        author_kind=AuditRecord.ActorKind.SYNC,
-        reason__in=(BEFORE_MERGING, WHILE_REPLACED, BYTES_OF_FILE, DECIDED_FILE),
-    )
+    OF_FILE = Q(author_kind=AuditRecord.ActorKind.SYNC, reason__in=INTERMEDIATE)
     document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
     content = models.TextField(blank=True)

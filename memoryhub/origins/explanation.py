@@ -230,7 +230,8 @@ def steps_of(fact: Fact) -> list[Step]:
     """
     last = fact.died.number - 1 if fact.died else None
     numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
-    revisions = fact.document.revisions.filter(numbers).order_by("-number")[:MAX_REVISIONS]
+    stored = fact.document.revisions.exclude(MemoryRevision.OF_FILE)  # which may have lines that are held
+    revisions = stored.filter(numbers).order_by("-number")[:MAX_REVISIONS]
     if fact.document.head_id == fact.born_id:  # it is new: there is nothing to follow
         revisions = revisions.none()
     text, steps = fact.text, []

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.models.documents import BEFORE_MERGING, BYTES_OF_FILE, WHILE_REPLACED
+from knowledge_app.models.documents import BEFORE_MERGING, BYTES_OF_FILE, HELD_FILE, WHILE_REPLACED
 from knowledge_app.services.decisions import PEOPLE
 from knowledge_app.services.documents.change_review import pinned_lines, returned_reason, store_held
 from knowledge_app.services.documents.limits import limit_fields
@@ -382,7 +382,6 @@ def _restore_file(document: MemoryDocument, item: DocumentRecord, now: datetime)
     if head is None:
         raise ValueError("a document without text has nothing to restore")
     if item.content:
-        reason = "changed in the agent's file; held for review"
-        document.synced_revision = _store_intermediate(document, item, reason, now)
+        document.synced_revision = _store_intermediate(document, item, HELD_FILE, now)
         document.save(update_fields=["synced_revision"])
     _revise(document, head.content, bytes(head.raw) if head.raw is not None else None, "kept the approved text", now)

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, MemoryDocument, MemoryRevision
+from knowledge_app.models.documents import INTERMEDIATE
 from knowledge_app.services.documents.limits import check_limits
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
@@ -69,9 +70,11 @@ def revise_document(
     """Make ``content`` the document's head as a new revision, with its facts and an audit record.
 
     One transaction; the head moves by compare-and-set from ``base``. ``is_intermediate``: an intermediate revision,
-    followed by another one in the same transaction; facts aren't updated. Raises LimitExceeded, and StaleBase if
-    ``base`` isn't the head.
+    followed by another one in the same transaction; facts aren't updated, and agents don't get it. Raises
+    LimitExceeded, and StaleBase if ``base`` isn't the head.
     """
+    if is_intermediate and reason not in INTERMEDIATE:
+        raise ValueError(f"{reason!r} is not the reason of an intermediate revision")
     if content != (base.content if base else ""):
         check_size(content, base.content if base else "")
         if by.actor.kind != AuditRecord.ActorKind.SYNC:  # a file is as its program wrote it
