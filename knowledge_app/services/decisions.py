@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from knowledge_app.models import EditedRow, KeyValue, KnowledgeEntry, Observation
 from sessions_app.models import AuditRecord, Run, Workspace
@@ -96,6 +97,14 @@ def _written(rows: Sequence[Any]) -> Iterator[int]:
 def was_rejected(run: Run) -> bool:
     """Tell whether a person rejected a proposed edit."""
     return run.status == Run.Status.CANCELLED and not run.proposal.get("superseded")
+
+
+def rejected_edits(workspace: Workspace) -> QuerySet[Run]:
+    """Return the proposed edits of rows that people rejected, without those that a newer proposal replaced."""
+    runs = Run.objects.filter(
+        workspace=workspace, kind=Run.Kind.EDIT, origin=Run.Origin.AGENT, status=Run.Status.CANCELLED
+    )
+    return runs.annotate(text=Cast("proposal", TextField())).exclude(text__contains='"superseded":true')
 
 
 def keys_like_decided_ones(workspace: Workspace, keys: Collection[str]) -> set[str]:

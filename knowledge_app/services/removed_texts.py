@@ -22,14 +22,13 @@ from knowledge_app.models import (
     MemoryDocument,
     MemoryRevision,
 )
-from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, was_rejected
+from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, rejected_edits
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, words_of
 from sessions_app.models import Run, Workspace
 
 MAX_REVISIONS = 100  # that people made and that the sync compares with the agent's file, newest first
-MAX_COMPARED = 2_000  # that people made in a workspace and whose removed lines are known, newest first
-MAX_REJECTED = 100  # proposed texts, newest first
+MAX_COMPARED = 2_000  # that people made or refused in a workspace and whose lines are known, newest first
 MAX_JOINED_LINES = 4  # over which a sentence is wrapped
 TABLES = {NAMES[model]: (model, field) for model, field in REPEATING.items()}
 
@@ -157,18 +156,24 @@ def _line_changes(
 def _rejected_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the telling lines that people refused to add to documents."""
     changes = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.REJECTED).order_by("-pk")
-    for proposed, base, ours in changes.values_list("proposed", "base__content", "ours__content")[:MAX_REJECTED]:
-        known = {*(base or "").split("\n"), *(ours or "").split("\n")}
-        yield from (line for line in proposed.split("\n") if line not in known and is_telling(words_of(line)))
+    for key in changes.values_list("pk", "proposed_hash", "base__content_hash", "ours__content_hash")[:MAX_COMPARED]:
+        yield from _refused_lines(*key)
+
+
+@lru_cache(maxsize=10_000)
+def _refused_lines(pk: int, _proposed: str, _base: str | None, _ours: str | None) -> tuple[str, ...]:
+    """Return the telling lines that a held change would have added. Cached by hashes, as ``_line_changes``."""
+    texts = HeldChange.objects.values_list("proposed", "base__content", "ours__content").get(pk=pk)
+    proposed, *others = ((text or "").split("\n") for text in texts)
+    known = {line for lines in others for line in lines}
+    return tuple(line for line in proposed if line not in known and is_telling(words_of(line)))
 
 
 def _rejected_edits(workspace: Workspace) -> Iterator[str]:
     """Yield the texts that people refused to give to rows."""
-    runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, status=Run.Status.CANCELLED)
-    proposed = runs.filter(origin=Run.Origin.AGENT)
-    for run in filter(was_rejected, proposed.order_by("-pk")[:MAX_REJECTED]):
-        _, field = TABLES.get(run.options["table"], (None, ""))
-        text = (run.options.get("values") or {}).get(field)
+    for options in rejected_edits(workspace).values_list("options", flat=True):
+        _, field = TABLES.get(options["table"], (None, ""))
+        text = (options.get("values") or {}).get(field)
         if isinstance(text, str) and is_telling(words_of(text)):
             yield text
 

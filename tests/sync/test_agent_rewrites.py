@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.editing import save_text
+from knowledge_app.services.documents.proposals import write_text
 from memoryhub.integrity import check_memory
 from memoryhub.runs.review import approve
 from memoryhub.sync.importing import import_workspace
@@ -16,7 +17,7 @@ from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
-from tests.hub import PERSON
+from tests.hub import AGENT, PERSON
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Memory\n\n## Facts\n\n" + "".join(f"- fact {word}\n" for word in "abcdefghijklmnopqrst")
@@ -281,6 +282,21 @@ def test_a_restored_backup_of_the_file_does_not_remove_what_a_person_added(atlas
     sync(atlas, 3_601)
 
     write(file, rewrite(file.read_text()), DAY)
+    sync(atlas, DAY + 1)
+
+    assert "added in the hub" in head()
+    assert "older text without 1 line" in HeldChange.objects.get(status="pending").reason
+
+
+def test_a_restored_backup_is_recognised_however_often_the_agent_wrote_since(atlas, file):
+    save(TEXT + "- added in the hub\n", 0)
+    for number in range(101):
+        document = MemoryDocument.objects.select_related("head", "workspace").get()
+        text, by = f"{TEXT}- added in the hub\n\nCakes: {number}\n", By(AGENT, START + timedelta(hours=1))
+        assert write_text(document, text, base_number=document.head.number, by=by, reason="").revision
+    sync(atlas, 3_601)
+
+    write(file, TEXT, DAY)
     sync(atlas, DAY + 1)
 
     assert "added in the hub" in head()

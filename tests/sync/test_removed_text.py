@@ -299,3 +299,23 @@ def test_a_proposal_that_the_agent_replaced_was_not_refused(atlas):
     cancel_run(Run.objects.get(status="held"), by=by(PERSON, 2))
     observe(atlas, AGENT, "The shop is closed on Sunday")
     assert HeldRow.objects.exists()
+
+
+def test_a_refused_text_is_known_however_many_proposals_the_agent_replaces(atlas):
+    entry = add_knowledge(atlas, "The shop opens at nine", category="learned_fact", by=by(PERSON, 0)).entry
+    change_entry_as_agent(entry, {"content": WRONG}, by=by(AGENT, 1))
+    cancel_run(Run.objects.get(status="held"), by=by(PERSON, 2))
+    for number in range(102):
+        change_entry_as_agent(entry, {"content": f"The shop sells {number} cakes"}, by=by(AGENT, 3))
+
+    observe(atlas, AGENT, WRONG)
+
+    assert HeldRow.objects.get().findings[0]["code"] == "removed"
+
+
+def test_a_refused_line_is_known_however_many_refusals_follow(atlas):
+    for line in (WRONG, *(f"The shop sells {number} cakes" for number in range(102))):
+        propose_text(document(), f"{TEXT}- {line}\n", base_number=None, reason="", by=by(AGENT, 0))
+        reject(HeldChange.objects.get(status="pending"), by=by(PERSON, 1), reason="wrong")
+
+    assert append_fact(document(), WRONG, by=by(AGENT)).held

@@ -190,9 +190,11 @@ def _set_back(
     if not removed:
         return ()
     rows = MemoryRevision.objects.filter(document=document, number__lte=head.number).select_related("base")
-    latest = list(rows.order_by("-number")[:MAX_REVISIONS])
-    people = hub_edits([row for row in latest if row.author_kind in PEOPLE], head.content)
-    older = list(dict.fromkeys(row.content for row in latest if row.number < base.number))
+    latest = rows.order_by("-number")
+    by_people = list(latest.filter(author_kind__in=PEOPLE)[:MAX_REVISIONS])
+    people = hub_edits(by_people, head.content)
+    texts = [*latest[:MAX_REVISIONS], *(row.base for row in by_people if row.base)]
+    older = list(dict.fromkeys(row.content for row in texts if row.number < base.number))
     return set_back_flags(item.content, base=base.content, older=older, lost=people.added & removed)
 
 
