@@ -147,14 +147,17 @@ def change_findings(row: Any, values: Mapping[str, Any], removed: RemovedTexts) 
     for name, value in values.items():
         setattr(changed, name, value)
     names = [name for name in values if getattr(row, name) != getattr(changed, name)]
-    found = findings_of(changed, names)
-    return found or (_repeats(changed, removed) if REPEATING.get(type(row)) in names else [])
+    return findings_of(changed, names) or _repeats(changed, removed, names)
 
 
-def _repeats(row: Any, removed: RemovedTexts) -> list[Finding]:
-    """Return the first field that says again what people removed; apart from the text itself, it must say enough."""
+def _repeats(row: Any, removed: RemovedTexts, fields: Collection[str] | None = None) -> list[Finding]:
+    """Return the first of some fields, by default all, that says again what people removed.
+
+    Apart from the text itself, a field must say enough.
+    """
     repeating = REPEATING.get(type(row), "")
-    for name in TEXTS[type(row)] if repeating else ():
+    names = [name for name in TEXTS[type(row)] if fields is None or name in fields]
+    for name in names if repeating else ():
         texts = _texts(getattr(row, name))
         if any(removed.has(text) for text in texts if name == repeating or is_telling(words_of(text))):
             return [{"field": name, "line": 1, "code": "removed", "message": "says again what a person removed"}]
@@ -191,9 +194,10 @@ def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: b
     for row, names in retexted.items():
         hold = held.get(row.pk)
         if by.actor.kind in ("agent", AGENTS_FILE.kind) or is_undo:
-            findings = findings_of(row, None if hold else names)
+            fields = None if hold else names
+            findings = findings_of(row, fields)
             if not findings and not is_undo:
-                findings = _repeats(row, removed)
+                findings = _repeats(row, removed, fields)
             if findings:
                 _hold(row, findings, by)
         else:

@@ -172,6 +172,21 @@ def test_a_flagged_tag_waits_and_the_entry_stays_in_use(tmp_path):
     assert KnowledgeEntry.objects.get().tags == []
 
 
+def test_a_tag_that_says_what_a_person_removed_waits_and_the_entry_stays_in_use(tmp_path):
+    agent = tmp_path / "grip"
+    read(agent, FACT, THIRD)
+    withdrawn = KnowledgeEntry.objects.get(content=THIRD)
+    edit_rows(withdrawn.workspace, "knowledge", "withdraw", [withdrawn.pk], by=by_person())
+    file = agent / "memory" / "knowledge.json"
+    file.write_text(file.read_text().replace("[]", json.dumps([THIRD]), 1))
+
+    read(agent)
+
+    assert served(agent) == [FACT]
+    assert KnowledgeEntry.objects.get(content=FACT).tags == []
+    assert len(waiting()) == 1
+
+
 def test_a_key_that_is_almost_a_withdrawn_one_is_held(tmp_path):
     folder = tmp_path / "grid"
     folder.mkdir()

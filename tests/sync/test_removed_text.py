@@ -8,6 +8,7 @@ import pytest
 from knowledge_app.models import HeldChange, HeldRow, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.proposals import append_fact, propose_text, write_text
 from knowledge_app.services.rows.agent_changes import change_entry_as_agent
+from knowledge_app.services.rows.held_row_decisions import approve_row
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store
@@ -319,3 +320,25 @@ def test_a_refused_line_is_known_however_many_refusals_follow(atlas):
         reject(HeldChange.objects.get(status="pending"), by=by(PERSON, 1), reason="wrong")
 
     assert append_fact(document(), WRONG, by=by(AGENT)).held
+
+
+@pytest.mark.parametrize("values", [{"source": WRONG}, {"tags": ["shop", WRONG]}])
+def test_a_source_or_tag_that_says_it_is_proposed_and_the_entry_stays_in_use(removed, values):
+    entry = add_knowledge(removed, "The baker is open", category="learned_fact", by=by(AGENT)).entry
+
+    waiting = change_entry_as_agent(entry, values, by=by(AGENT, DAY + 1))
+
+    assert waiting
+    assert [one["code"] for one in waiting.findings] == ["removed"]
+    assert not HeldRow.objects.exists()
+    assert (KnowledgeEntry.objects.get().source, KnowledgeEntry.objects.get().tags) == ("", [])
+
+
+@pytest.mark.parametrize("values", [{"source": "the baker"}, {"tags": ["bakery"]}])
+def test_a_harmless_change_holds_no_approved_entry_that_says_it(removed, values):
+    entry = add_knowledge(removed, WRONG, category="learned_fact", by=by(AGENT)).entry
+    approve_row(HeldRow.objects.get(), by=by(PERSON, DAY + 1))
+
+    assert change_entry_as_agent(entry, values, by=by(AGENT, DAY + 2)) is None
+
+    assert not HeldRow.objects.exists()
