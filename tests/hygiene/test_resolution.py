@@ -53,6 +53,7 @@ def test_a_dismissed_concern_can_be_reopened(workspace):
 
 def test_rows_of_each_table_are_withdrawn_and_restored(workspace):
     (fact,) = facts(workspace, f"fact of {TOKEN}")
+    Fact.objects.update(pinned=True, last_verified_at=NOW, review_by=date(2026, 9, 1))
     entry, finding = knowledge(workspace, f"entry of {TOKEN}"), observation(workspace, f"finding of {TOKEN}")
     value = KeyValue.objects.create(workspace=workspace, key="k", value=TOKEN)
     cached = CachedResponse.objects.create(workspace=workspace, key="c", response=TOKEN)
@@ -72,6 +73,7 @@ def test_rows_of_each_table_are_withdrawn_and_restored(workspace):
 
     back = Fact.objects.get(died=None)
     assert back.text == fact.text
+    assert (back.pinned, back.last_verified_at, back.review_by) == (True, NOW, date(2026, 9, 1))
     assert Concern.objects.filter(table="facts", object_id=back.pk).exists()
     for row in (entry, finding, value):
         row.refresh_from_db()

@@ -115,6 +115,40 @@ def test_a_removed_fact_is_findable_and_comes_back_in_its_section(document):
     assert not check_memory().broken
 
 
+def curate(document, text):
+    """Pin, verify and date a fact; return its values."""
+    fact = Fact.objects.get(text=text, died=None)
+    day = date(2026, 5, 1)
+    curate_facts(document, [fact.pk], by=By(PERSON, NOW), pinned=True, verified=True, review_by=day)
+    return True, NOW, day
+
+
+def curation(text):
+    fact = Fact.objects.get(text=text, died=None)
+    return fact.pinned, fact.last_verified_at, fact.review_by
+
+
+@pytest.mark.parametrize("heading", ["# Team", "# People"])
+def test_a_fact_that_is_brought_back_keeps_its_pin_and_dates(document, heading):
+    kept = curate(document, "pool limit 40")
+    fact = Fact.objects.get(text="pool limit 40")
+    remove_facts(document, [fact.pk], by=By(PERSON, NOW))
+    save(document, text_of(document).replace("# Team", heading), 2)
+
+    bring_back(fact, by=By(PERSON, NOW))
+
+    assert curation("pool limit 40") == kept
+
+
+def test_a_fact_that_returns_with_an_earlier_revision_keeps_its_pin_and_dates(document):
+    kept = curate(document, "pool limit 40")
+    remove_facts(document, [Fact.objects.get(text="pool limit 40").pk], by=By(PERSON, NOW))
+
+    restore_revision(document, 1, by=By(PERSON, NOW))
+
+    assert curation("pool limit 40") == kept
+
+
 @pytest.mark.parametrize(
     ("values", "line"),
     [

@@ -6,8 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
@@ -25,6 +27,7 @@ from sessions_app.services.audit import By, record
 
 _BULLET = re.compile(r"^\s*[-*+]\s+")
 NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
+CURATED = ("pinned", "last_verified_at", "review_by")
 
 
 class EditConflict(Conflict):
@@ -114,7 +117,20 @@ def restore_revision(
         return None
     raw = bytes(wanted.raw) if wanted.raw is not None else None
     reason = f"restored revision {number}"
-    return revise_document(locked, wanted.content, base=locked.head, by=by, reason=reason, raw=raw)
+    revision = revise_document(locked, wanted.content, base=locked.head, by=by, reason=reason, raw=raw)
+    keep_curation(Fact.objects.filter(document=locked, died__number__gt=number), revision)
+    return revision
+
+
+def keep_curation(gone: QuerySet[Fact], back_in: MemoryRevision) -> None:
+    """Copy pin, verification and review date to restored facts from their earlier rows, the latest of each."""
+    curated = gone.exclude(pinned=False, last_verified_at=None, review_by=None).order_by("died__number", "pk")
+    earlier = {(fact.section, fact.text): fact for fact in curated}
+    returned = [fact for fact in Fact.objects.filter(born=back_in) if (fact.section, fact.text) in earlier]
+    for fact in returned:
+        for name in CURATED:
+            setattr(fact, name, getattr(earlier[fact.section, fact.text], name))
+    Fact.objects.bulk_update(returned, CURATED, batch_size=200)
 
 
 @transaction.atomic
@@ -153,10 +169,13 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
     if living.died_id is None:
         return living
     heir = Fact.objects.get(document=document, born=revision, line=line)  # too different to be matched
-    kept = {name: getattr(living, name) for name in ("pinned", "last_verified_at", "review_by")}
-    Fact.objects.filter(pk=heir.pk).update(**kept)
+    Fact.objects.filter(pk=heir.pk).update(**_curation(living))
     heir.refresh_from_db()
     return heir
+
+
+def _curation(fact: Fact) -> dict[str, Any]:
+    return {name: getattr(fact, name) for name in CURATED}
 
 
 def _checked_entry(document: MemoryDocument, text: str) -> str:
@@ -206,18 +225,26 @@ def _end_of_section(text: str, title: str) -> int:
 
 @transaction.atomic
 def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
-    """Restore a removed fact at the end of its section, or of the document if the section is gone."""
+    """Restore a removed fact at the end of its section, or of the document if the section is gone.
+
+    It keeps its pin and dates.
+    """
     document = lock_document(fact.document_id)
+    text = _with_fact_again(document, document.head.content if document.head else "", fact)
+    revision = revise_document(document, text, base=document.head, by=by, reason="brought a fact back")
+    Fact.objects.filter(born=revision, text=fact.text).update(**_curation(fact))
+    return revision
+
+
+def _with_fact_again(document: MemoryDocument, text: str, fact: Fact) -> str:
     if document.separator:
-        text = with_entry(document.head.content if document.head else "", document.separator, fact.text)
-        return revise_document(document, text, base=document.head, by=by, reason="brought a fact back")
+        return with_entry(text, document.separator, fact.text)
     category = f"[{fact.category}] " if fact.category else ""
     line = f"- {category}{fact.text}"
-    lines = (document.head.content if document.head else "").split("\n")
+    lines = text.split("\n")
     place = Fact.objects.filter(document=document, died=None, section=fact.section).order_by("-line").first()
     at = place.line if place else len(lines) - (1 if lines and not lines[-1] else 0)
-    text = "\n".join([*lines[:at], line, *lines[at:]])
-    return revise_document(document, text, base=document.head, by=by, reason="brought a fact back")
+    return "\n".join([*lines[:at], line, *lines[at:]])
 
 
 @transaction.atomic

@@ -10,13 +10,12 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.editing import Saved, save_text, without_facts
+from knowledge_app.services.documents.editing import Saved, keep_curation, save_text, without_facts
 from knowledge_app.services.documents.revisions import lock_document, revise_document
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By
 
-CURATED = ("pinned", "last_verified_at", "review_by")
 _BULLET = re.compile(r"^\s*[-*+]\s+")
 _WITH_CATEGORY = re.compile(rf"{_BULLET.pattern}\[[\w-]{{1,64}}\]\s+")
 _CATEGORY = re.compile(r"[\w-]{0,64}")
@@ -98,19 +97,8 @@ def undo_revision(document: MemoryDocument, number: int, *, by: By) -> Saved:
     reason = f"undid revision {number}"
     saved = save_text(document, before.content, base_number=number, by=by, reason=reason)
     if saved.revision is not None:
-        _keep_curation(made, saved.revision)
+        keep_curation(Fact.objects.filter(died=made), saved.revision)
     return saved
-
-
-def _keep_curation(gone_in: MemoryRevision, back_in: MemoryRevision) -> None:
-    """Copy pin, verification and review date to restored facts from their earlier rows."""
-    gone = Fact.objects.filter(died=gone_in).exclude(pinned=False, last_verified_at=None, review_by=None)
-    earlier = {(fact.section, fact.text): fact for fact in gone}
-    returned = [fact for fact in Fact.objects.filter(born=back_in) if (fact.section, fact.text) in earlier]
-    for fact in returned:
-        for name in CURATED:
-            setattr(fact, name, getattr(earlier[fact.section, fact.text], name))
-    Fact.objects.bulk_update(returned, CURATED, batch_size=200)
 
 
 def _count(number: int) -> str:
