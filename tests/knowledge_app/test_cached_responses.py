@@ -8,8 +8,13 @@ from django.urls import reverse
 from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows.cached_responses import cache_key, figures, keep, look_up
 from knowledge_app.services.rows.exporting import cache_file
+from knowledge_app.services.rows.importing import import_cached_responses
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
+from memoryhub.lib.import_counts import ImportCounts
+from memoryhub.lib.layouts.records import CachedResponseRecord
 from sessions_app.models import Run, Workspace
-from tests.hub import NOW
+from sessions_app.services.audit import By
+from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(minutes=30)
@@ -113,3 +118,52 @@ def test_the_command_does_what_grips_cache_does(workspace, command):
     assert command("cache", "invalidate", "atlas", status=1)["error"]["code"] == "nothing_chosen"
     assert command("cache", "invalidate", "atlas", "--model", "m")["run"]["changed"] == 1
     assert command("cache", "export", "atlas")["text"] == "{}"
+
+
+def read(workspace: Workspace, response: str, created_at=NOW) -> ImportCounts:
+    """Import a response from an agent's file."""
+    record = CachedResponseRecord(cache_key("q", "m"), "m", response, "q", created_at=created_at)
+    return import_cached_responses(workspace, [record], path="semantic_cache.json", now=LATER, dry_run=False)
+
+
+def remove(workspace: Workspace) -> Run:
+    pks = list(CachedResponse.objects.values_list("pk", flat=True))
+    return edit_rows(workspace, "cached", "remove", pks, by=By(PERSON, LATER))
+
+
+def responses() -> list[str]:
+    return list(CachedResponse.objects.values_list("response", flat=True))
+
+
+@pytest.mark.parametrize("created_at", [NOW, None, LATER + timedelta(days=9)])
+def test_what_a_person_invalidated_does_not_return_from_the_same_file(workspace, created_at):
+    read(workspace, "Jonas", created_at)
+    run = remove(workspace)
+
+    tally = read(workspace, "Jonas", created_at)
+
+    assert responses() == []
+    assert (+tally.unchanged, tally.problems) == ({"cached_responses": 1}, [])
+    undo_edit(run, by=By(PERSON, LATER))
+    assert read(workspace, "Jonas", created_at).problems == []
+    assert responses() == ["Jonas"]
+
+
+def test_an_earlier_response_than_the_invalidated_one_does_not_return_either(workspace):
+    read(workspace, "Jonas")
+    remove(workspace)
+
+    read(workspace, "Ana", NOW - timedelta(days=1))
+
+    assert responses() == []
+
+
+@pytest.mark.parametrize("response", ["Jonas", "Ana"])
+def test_a_new_response_is_taken_and_an_old_file_does_not_replace_it(workspace, response):
+    read(workspace, "Jonas")
+    remove(workspace)
+
+    read(workspace, response, LATER + timedelta(seconds=1))
+    read(workspace, "Jonas")
+
+    assert responses() == [response]

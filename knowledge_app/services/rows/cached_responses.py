@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, F, Max, Min, QuerySet, Sum
 from django.db.models.functions import Length
+from django.utils.dateparse import parse_datetime
 
-from knowledge_app.models import CachedResponse
+from knowledge_app.models import CachedResponse, EditedRow
+from knowledge_app.services.decisions import PEOPLE
 from knowledge_app.services.held_rows import Finding, text_findings
 from memoryhub.lib.database import db_retry
+from memoryhub.lib.layouts.records import CachedResponseRecord
 from memoryhub.lib.validation import clean_text
-from sessions_app.models import Workspace
+from sessions_app.models import Run, Workspace
 
 PREVIEW_CHARS = 100
 
@@ -101,6 +106,26 @@ def keep(workspace: Workspace, message: str, model: str, response: str, *, now: 
         )
         _evict(workspace)
         return row
+
+
+def invalidated(workspace: Workspace, records: Iterable[CachedResponseRecord]) -> set[str]:
+    """Return the keys of a file's responses that people invalidated; one that was given since isn't among them."""
+    wanted = {record.key: record for record in records} if workspace.pk else {}
+    edits = EditedRow.objects.filter(run__workspace=workspace.pk, run__status=Run.Status.DONE, table="cached")
+    found = set()
+    for before, after, options, at in edits.values_list("before", "after", "run__options", "run__created_at"):
+        record = wanted.get((before or {}).get("key", ""))
+        is_removal = after is None and (options.get("actor") or [""])[0] in PEOPLE
+        if before and record and is_removal and _is_old(record, before, at):
+            found.add(record.key)
+    return found
+
+
+def _is_old(record: CachedResponseRecord, removed: Mapping[str, Any], at: datetime) -> bool:
+    """Tell whether a file's response is the removed one, or from before its removal."""
+    at_first = removed.get("created_at")
+    is_same = (record.response, record.created_at) == (removed.get("response"), at_first and parse_datetime(at_first))
+    return is_same or (record.created_at is not None and record.created_at <= at)
 
 
 def _evict(workspace: Workspace) -> None:

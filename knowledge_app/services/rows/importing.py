@@ -18,7 +18,7 @@ from simple_history.utils import bulk_create_with_history, bulk_update_with_hist
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.decisions import FROM_FILES
 from knowledge_app.services.held_rows import AGENTS_FILE, LINKS, hold_imported
-from knowledge_app.services.rows.cached_responses import findings_of_response
+from knowledge_app.services.rows.cached_responses import findings_of_response, invalidated
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.file_changes import KeptOut, end_proposals, kept_out, propose_kept_out, returns
 from memoryhub.lib.import_counts import ImportCounts
@@ -124,8 +124,13 @@ def import_key_values(
 def import_cached_responses(
     workspace: Workspace, records: Iterable[CachedResponseRecord], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Create or update cached responses by their key. Those that the content check flags are skipped."""
-    records = list(records)
+    """Create or update cached responses by their key.
+
+    Those that people invalidated stay so, and those that the content check flags are skipped.
+    """
+    read = list(records)
+    removed = invalidated(workspace, read)
+    records = [record for record in read if record.key not in removed]
     safe = [record for record in records if not findings_of_response(record.preview, record.response)]
     values = {
         record.key: {
@@ -139,6 +144,7 @@ def import_cached_responses(
         for record in safe
     }
     tally = _import_rows(CACHED, workspace, values, path=path, now=now, dry_run=dry_run)
+    tally.unchanged[CACHED.kind] += len(removed)
     if count := len(records) - len(safe):
         what = f"{count:,} cached {'response is' if count == 1 else 'responses are'} flagged by the content check"
         tally.problems.append(Problem(path, None, what, "skipped", "rejected"))
