@@ -121,6 +121,16 @@ def test_an_edited_entry_becomes_a_new_version_in_its_place(workspace):
     assert (old.withdrawn_at, HistoryEntry.objects.get(content="The pool opens at ten").version_of) == (NOW, 1)
 
 
+def test_a_new_version_of_an_archived_entry_is_archived(workspace):
+    take_timed(workspace, *JOURNAL)
+    HistoryEntry.objects.filter(position=1).update(is_archived=True)
+
+    take_timed(workspace, JOURNAL[0], ("The pool opens at ten", 1), *JOURNAL[2:])
+
+    archived = HistoryEntry.objects.filter(is_archived=True, withdrawn_at=None)
+    assert [entry.content for entry in archived] == ["The pool opens at ten"]
+
+
 def test_a_typo_is_recognised_without_a_time(workspace):
     take(workspace, "The user liks green tea", "b", "c")
 

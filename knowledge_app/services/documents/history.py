@@ -178,7 +178,7 @@ def _append_versions(
 ) -> list[HistoryEntry]:
     """Append new versions of entries and return them.
 
-    They keep the run and session, and stay withdrawn if the earlier one was.
+    They keep the run and session, and stay archived or withdrawn if the earlier one was.
     """
     earlier = HistoryEntry.objects.in_bulk([entry.pk for entry in versions.values()])
     added = []
@@ -186,7 +186,9 @@ def _append_versions(
         old = earlier[entry.pk]
         (new,) = append_history(workspace, [entries[place]], now=now, run=old.run, version_of=entry.place)
         HistoryEntry.objects.filter(pk=new.pk).update(
-            session=new.session_id or old.session_id, withdrawn_at=old.withdrawn_at and now
+            session=new.session_id or old.session_id,
+            is_archived=new.is_archived or old.is_archived,
+            withdrawn_at=old.withdrawn_at and now,
         )
         added.append(new)
     current = [old.pk for old in earlier.values() if old.withdrawn_at is None]
