@@ -24,12 +24,12 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, rejected_edits
 from memoryhub.lib.text.change_guard import compare_facts
-from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, words_of
+from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, joined, words_of
 from sessions_app.models import Run, Workspace
 
 MAX_REVISIONS = 100  # that people made and that the sync compares with the agent's file, newest first
 MAX_COMPARED = 2_000  # that people made or refused in a workspace and whose lines are known, newest first
-MAX_JOINED_LINES = 4  # over which a sentence is wrapped
+MAX_JOINED_LINES = 4  # over which words may come in another order
 TABLES = {NAMES[model]: (model, field) for model, field in REPEATING.items()}
 
 
@@ -73,7 +73,11 @@ class RemovedTexts:
 
         Not if it says so with the words that the memory has at present: these may contain those that were corrected.
         """
-        return bool(self._gone) and any(map(self._is_removed, dict.fromkeys((text, *text.split("\n")))))
+        if not self._gone:
+            return False
+        lines = text.split("\n")
+        forms = (text, *lines, joined(lines)) if len(lines) > 1 else (text,)
+        return any(map(self._is_removed, dict.fromkeys(forms)))
 
     def _is_removed(self, line: str) -> bool:
         words = words_of(line)
@@ -99,10 +103,14 @@ class RemovedTexts:
         for count in range(2, MAX_JOINED_LINES + 1):
             starts = {number - 1 - back for number in new - found for back in range(count)}
             for start in sorted(starts & set(range(len(lines) - count + 1))):
-                window, joined = set(range(start + 1, start + count + 1)), lines[start : start + count]
-                is_open = not window & found and all(map(str.strip, joined))
-                if is_open and self._is_removed(" ".join(joined)):
+                window, texts = set(range(start + 1, start + count + 1)), lines[start : start + count]
+                is_open = not window & found and all(map(str.strip, texts))
+                if is_open and self._is_removed(" ".join(texts)):
                     found |= window & new
+        for first, last in self._gone.found_across(lines, {number - 1 for number in new - found}):
+            window = set(range(first + 1, last + 2))
+            if not window & found and self._is_removed(joined(lines[first : last + 1])):
+                found |= window & new
         return found
 
 

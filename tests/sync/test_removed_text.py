@@ -280,6 +280,50 @@ def test_a_removed_fact_that_is_wrapped_or_added_in_parts_is_held(removed, file)
     assert append_fact(document(), "closed on Monday", by=by(AGENT)).held
 
 
+WRAPPED = [
+    "\n".join(WRONG.split()),
+    "- " + "\n- ".join(WRONG.split()),
+    "".join(f"{number}. {word}\n" for number, word in enumerate(WRONG.split(), 1)),
+    "1. The shop is\n2. closed on Monday",
+    "## The shop is\n\n- closed on Monday",
+    "- The shop is\n\n  closed on\n\n  Monday, says the baker",
+    "The baker called. The\nshop\nis\nclosed\non\nMonday. She isn't sure",
+]
+
+
+@pytest.mark.parametrize("text", WRAPPED)
+def test_a_removed_fact_is_held_over_any_number_of_lines(removed, text):
+    written = write_text(
+        document(), f"{head()}\n{text}\n", base_number=document().head.number, by=by(AGENT), reason=""
+    )
+
+    assert written.held
+
+
+@pytest.mark.parametrize("text", [text for text in WRAPPED if "baker" not in text])
+def test_a_row_that_says_it_over_several_lines_is_held(removed, text):
+    learn(removed, AGENT, text)
+
+    assert HeldRow.objects.get().findings[0]["code"] == "removed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- The\n- shop\n- is\n- closed\n- on\n- Sunday",
+        "- The\n- shop\n- isn't\n- closed\n- on\n- Monday",
+        "- The\n- shop\n- is\n- open\n- not\n- closed\n- on\n- Monday",
+        "- Monday\n- Sunday\n- the\n- shop",
+    ],
+)
+def test_other_words_over_several_lines_are_written(removed, text):
+    written = write_text(
+        document(), f"{head()}\n{text}\n", base_number=document().head.number, by=by(AGENT), reason=""
+    )
+
+    assert written.revision
+
+
 def test_a_correction_is_known_however_many_follow(atlas):
     save(f"{TEXT}- {WRONG}\n", 0)
     save(f"{TEXT}- The shop is open on Monday\n", 1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from html import unescape
+from itertools import accumulate
 
 from memoryhub.lib.content_check.normalising import plain_form
 from memoryhub.lib.text.change_guard import count_negations
@@ -34,6 +36,11 @@ def words_of(text: str) -> Words:
     return tuple(word.replace(" ", "") for word in _WORD.findall(plain_form(normal_form(shown))))
 
 
+def joined(lines: Iterable[str]) -> str:
+    """Return lines as one, without their list marks."""
+    return " ".join(_MARK.sub("", line, count=1) for line in lines)
+
+
 class Repeats:
     """Texts, and whether others repeat them."""
 
@@ -44,6 +51,7 @@ class Repeats:
         for words in filter(is_telling, self._texts):
             self._sorted[tuple(sorted(words))].add(words)
             self._by_word[words[0]].add(words)
+        self._longest = max(map(len, self._texts), default=0)
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -60,6 +68,29 @@ class Repeats:
         if self._by_word.keys().isdisjoint(words):
             return found
         return found.union(*(self._inside(part) for part in (line, *_CLAUSE_END.split(line))))
+
+    def found_across(self, lines: Sequence[str], new: Collection[int]) -> Iterator[tuple[int, int]]:
+        """Yield the first and last of lines whose words run on from one to the next to say a known text.
+
+        ``new``: the lines of which one must be among them. All by index.
+        """
+        words = [word for line in lines for word in words_of(line)]
+        ends = list(accumulate(len(words_of(line)) for line in lines))
+        reaches = len(words) + 1  # what a text must reach to have words of a new line
+        for number in range(len(lines) - 1, -1, -1):
+            first, end = ends[number - 1] if number else 0, ends[number]
+            reaches = first + 1 if number in new else reaches
+            if end + self._longest > reaches:
+                for last in self._ends(words, range(first, end), max(end + 1, reaches)):
+                    yield number, bisect_left(ends, last)
+
+    def _ends(self, words: Sequence[str], starts: Iterable[int], least: int) -> Iterator[int]:
+        """Yield where the known texts end that words say from one of the starts, and that reach so far at least."""
+        for start in starts:
+            for known in self._by_word.get(words[start], ()):
+                end = start + len(known)
+                if end >= least and tuple(words[start:end]) == known:
+                    yield end
 
     def _inside(self, part: str) -> set[Words]:
         words, negations = words_of(part), count_negations(part)
