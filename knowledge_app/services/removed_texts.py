@@ -209,9 +209,10 @@ def _replaced(workspace: Workspace, table: str) -> Iterator[str]:
     """Yield the texts that people replaced in rows of a table."""
     field = TABLES[table][1]
     edits = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT).annotate(text=Cast("options", TextField()))
+    made = edits.exclude(status__in=(Run.Status.HELD, Run.Status.CANCELLED))  # proposals change nothing
     runs = [
         pk
-        for pk, options in edits.filter(text__contains=f'"{field}"').values_list("pk", "options")
+        for pk, options in made.filter(text__contains=f'"{field}"').values_list("pk", "options")
         if options.get("table") == table
         and field in (options.get("values") or {})
         and (options.get("actor") or [""])[0] != "agent"
