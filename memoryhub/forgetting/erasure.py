@@ -17,11 +17,12 @@ from django.db import transaction
 from django.db.models import Model, Q
 from django.utils.translation import gettext, ngettext, override
 
-from knowledge_app.models import Fact, FactSource, Forgotten, MemoryDocument, MemoryRevision
+from knowledge_app.models import Forgotten, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.pending_writes import write_without_forgotten
 from memoryhub.forgetting.agent_files import files_of
 from memoryhub.forgetting.applying import apply_change, drop_session, stop_runs, sync_facts
 from memoryhub.forgetting.import_filter import hash_key, said_at
+from memoryhub.forgetting.learned import facts_only_from
 from memoryhub.forgetting.matching import (
     Phrase,
     Redaction,
@@ -297,18 +298,6 @@ def phrases_of(erasure: ErasureRequest) -> list[Phrase]:
     if erasure.kind not in (Forgotten.Kind.PHRASE, Forgotten.Kind.PERSON):
         return []
     return [phrase for word in erasure.words if (phrase := phrase_of(word))]
-
-
-def facts_only_from(session: Session) -> list[str]:
-    """Return the facts whose only source is a session."""
-    of_session = FactSource.objects.filter(entry__session=session) | FactSource.objects.filter(run__session=session)
-    mine = set(of_session.values_list("fact", flat=True))
-    elsewhere = FactSource.objects.filter(fact__in=mine).exclude(pk__in=of_session.values("pk"))
-    return list(
-        Fact.objects.filter(pk__in=mine - set(elsewhere.values_list("fact", flat=True))).values_list(
-            "text", flat=True
-        )
-    )
 
 
 def records_of(session: Session) -> set[tuple[str, ...]]:

@@ -18,7 +18,6 @@ from memoryhub.forgetting.erasure import (
     changed_since,
     erase,
     erase_unowned,
-    facts_only_from,
     lock_for_erasure,
     preview_rules,
     records_of,
@@ -26,6 +25,7 @@ from memoryhub.forgetting.erasure import (
 )
 from memoryhub.forgetting.forget import vacuum
 from memoryhub.forgetting.import_filter import Digests, hash_key
+from memoryhub.forgetting.learned import facts_only_from
 from memoryhub.forgetting.matching import (
     Digest,
     Finder,

@@ -11,11 +11,11 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.db.models import ForeignKey, Model, Q, QuerySet
 
-from knowledge_app.models import GraphLayout, HistoryEntry, HygieneScore
+from knowledge_app.models import GraphLayout, HeldChange, HistoryEntry, HygieneScore, MemoryRevision
 from memoryhub.forgetting.matching import composed, nothing, texts_in
 from memoryhub.forgetting.rules import HAVE_SOURCES, Affected, Rules, find_changes, text_columns
-from memoryhub.models import IdempotentCall, Invitation, OAuthClient
-from sessions_app.models import Entry, Session, SourceFile, SourceFolder, Summary, Webhook, Workspace
+from memoryhub.models import IdempotentCall, Invitation, OAuthClient, RecentSearch, SavedSearch
+from sessions_app.models import Entry, Run, Session, SourceFile, SourceFolder, Summary, Webhook, Workspace
 
 APPS = ("sessions_app", "knowledge_app", "memoryhub")
 UNOWNED: tuple[type[Model], ...] = (
@@ -24,6 +24,15 @@ UNOWNED: tuple[type[Model], ...] = (
     OAuthClient,
 )  # of no workspace: only for operators of the hub
 NEVER_MODELS = (Workspace, SourceFolder, Webhook, HygieneScore)  # settings and figures: only named in the preview
+OF_SESSIONS = (  # affected by a link to an erased session, or by its key in one column
+    SourceFile,
+    Session,
+    HeldChange,
+    MemoryRevision,
+    Run,
+    RecentSearch,
+    SavedSearch,
+)
 _APART = "\n<\n"  # no markup goes on after it
 CACHES = (GraphLayout,)  # deleted by every erasure
 
@@ -69,7 +78,7 @@ def _may_change_without_match(model: type[Model], rules: Rules) -> bool:
     """Tell whether rules affect rows of a table by their source or session, too."""
     base = getattr(model, "instance_type", model)
     by_source = (*HAVE_SOURCES, HistoryEntry, IdempotentCall) if rules.sources or rules.sessions else ()
-    return issubclass(base, (*by_source, *((SourceFile, Session) if rules.sessions else ())))
+    return issubclass(base, (*by_source, *(OF_SESSIONS if rules.sessions else ())))
 
 
 def _plain(values: Iterable[Any]) -> Iterator[str]:

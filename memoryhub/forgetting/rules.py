@@ -33,7 +33,7 @@ from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.forgetting.matching import Redaction, is_programs_name, texts_in
 from memoryhub.lib.layouts.records import text_hash
 from memoryhub.lib.text.forgotten import MARK
-from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
+from memoryhub.models import ApiToken, IdempotentCall, Job, RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,
     DeletedSession,
@@ -150,7 +150,17 @@ class Rules:
         return frozenset(session.pk for session in self.sessions)
 
 
-HOLD_KEYS = (AuditRecord, Session, DeletedSession, SourceFile, ImportProblem, ImportReport, Run, IdempotentCall)
+HOLD_KEYS = (
+    AuditRecord,
+    Session,
+    DeletedSession,
+    SourceFile,
+    ImportProblem,
+    ImportReport,
+    Run,
+    IdempotentCall,
+    Job,
+)
 
 
 @dataclass(frozen=True)
@@ -187,7 +197,7 @@ def find_changes(row: Model, rules: Rules) -> Affected | None:
     values = _changed(row, rules.of(base_of(row)))
     if _is_history_of(row, rules):
         values["content"] = MARK
-    values |= _without_title(row, rules)
+    values |= _without_title(row, rules) | _without_session(row, rules)
     if not values:
         return None
     base = base_of(row)
@@ -216,17 +226,35 @@ def base_of(row: Model) -> type[Model]:
 
 
 def _is_from_erased_source(row: Model, rules: Rules) -> bool:
-    if not issubclass(base_of(row), HAVE_SOURCES):
+    if isinstance(row, RecentSearch | SavedSearch):
+        return "session:" in row.query and rules.in_keys.mentions(row.query)
+    if not issubclass(base_of(row), (*HAVE_SOURCES, HeldChange)):
         return False
-    run = getattr(row, "run", None) if rules.sessions else None
-    return getattr(row, "source", "") in rules.sources or (run is not None and run.session_id in rules.session_ids)
+    return getattr(row, "source", "") in rules.sources or _is_of_run(row, rules)
+
+
+def _is_of_run(row: Model, rules: Rules) -> bool:
+    """Tell whether a run of an erased session wrote a row."""
+    run: Run | None = getattr(row, "run", None) if rules.sessions else None
+    return run is not None and run.session_id in rules.session_ids
 
 
 def _is_history_of(row: Model, rules: Rules) -> bool:
     """Tell whether a history entry is about an erased session or from an erased source."""
     if not isinstance(row, HistoryEntry) or row.content == MARK:
         return False
-    return row.session_id in rules.session_ids or bool(row.source and row.source in rules.sources)
+    is_of_session = row.session_id in rules.session_ids or _is_of_run(row, rules)
+    return is_of_session or bool(row.source and row.source in rules.sources)
+
+
+def _without_session(row: Model, rules: Rules) -> dict[str, Any]:
+    """Return the changes that remove an erased session's key from reasons, and what its runs were asked for."""
+    if isinstance(row, MemoryRevision) and rules.in_keys.mentions(row.reason):
+        return {"reason": rules.in_keys.text(row.reason)}
+    if isinstance(row, Run) and row.session_id in rules.session_ids:
+        kept = {name: item for name, item in row.options.items() if name in OWN_OPTIONS or isinstance(item, bool)}
+        return {"options": kept} if kept != row.options else {}
+    return {}
 
 
 def _without_title(row: Model, rules: Rules) -> dict[str, Any]:

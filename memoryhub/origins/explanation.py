@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
@@ -12,12 +11,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.models import Fact, FactSource, HistoryEntry, MemoryRevision
+from knowledge_app.models import Fact, FactSource, HistoryEntry
+from knowledge_app.services.documents.fact_steps import Step, steps_of
 from knowledge_app.services.held_rows import held_fields
 from memoryhub.lib.content_check.stand_ins import FLAGGED, served_name, served_text
-from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.errors import NotFound
-from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, tokens_of
 from memoryhub.models import AccessRecord
 from sessions_app.models import Entry, Workspace
@@ -25,7 +23,6 @@ from sessions_app.services.access_log import accesses_of_fact
 from sessions_app.services.transcript import Turn, read_turns
 
 AROUND = 2  # messages before and after one that a fact came from
-MAX_REVISIONS = 200  # whose texts are compared
 MAX_READERS = 10
 MAX_COMPARED = 2_000  # facts of the workspace, for near-duplicates
 MAX_DUPLICATES = 10
@@ -71,15 +68,6 @@ class Origin:
     def percent(self) -> int:
         """The score of a probable message in percent."""
         return round(100 * (self.source.score or 0))
-
-
-@dataclass(frozen=True)
-class Step:
-    """A revision that added, reworded or removed the fact. ``text``: the fact's text from then on."""
-
-    action: str
-    revision: MemoryRevision
-    text: str
 
 
 @dataclass(frozen=True)
@@ -221,45 +209,6 @@ def entries_around(entry: Entry) -> list[Entry]:
         .select_related("session__workspace")
     )
     return list(rows.order_by("position"))
-
-
-def steps_of(fact: Fact) -> list[Step]:
-    """Return the revisions that added, reworded or removed a fact, oldest first; at least the one that added it.
-
-    The texts of the latest 200 revisions are followed back from the fact's last text, line by line.
-    """
-    last = fact.died.number - 1 if fact.died else None
-    numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
-    stored = fact.document.revisions.exclude(MemoryRevision.OF_FILE)  # which may have lines that are held
-    revisions = stored.filter(numbers).order_by("-number")[:MAX_REVISIONS]
-    if fact.document.head_id == fact.born_id:  # it is new: there is nothing to follow
-        revisions = revisions.none()
-    text, steps = fact.text, []
-    for newer, older in pairwise(revisions.iterator(chunk_size=4)):
-        if is_oversize(older.content):
-            break
-        earlier = _text_before(text, newer.content, older.content)
-        if earlier is None:
-            break
-        if earlier != text:
-            steps.append(Step("reworded", newer, text))
-            text = earlier
-    steps.append(Step("added", fact.born, text))
-    steps.reverse()
-    return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps
-
-
-def _text_before(text: str, newer: str, older: str) -> str | None:
-    """Return the text of a fact in the revision before, or None if the newer one added it."""
-    if text in newer and text in older and text in {line.text for line in fact_lines(older)}:
-        return text
-    before: list[FactLine] = fact_lines(older)
-    after = fact_lines(newer)
-    here = next((number for number, line in enumerate(after) if line.text == text), None)
-    if here is None:
-        return text
-    match = match_facts(before, after).get(here)
-    return before[match].text if match is not None else None
 
 
 def near_duplicates(fact: Fact) -> list[tuple[Fact, float]]:

@@ -20,9 +20,10 @@ from django.db import transaction
 from django.db.models import DateTimeField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
 from knowledge_app.models import Fact, FactSource, HistoryEntry
+from knowledge_app.services.documents.fact_steps import steps_of
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.search.query import Filter, parse
-from memoryhub.origins.explanation import correction_of, steps_of
+from memoryhub.origins.explanation import correction_of
 from memoryhub.origins.written_calls import facts_written, texts_written
 from memoryhub.search.filters import Scope
 from memoryhub.search.ranking import Hit, RankOptions, SearchResults, find

@@ -1,0 +1,62 @@
+"""The revisions that added, reworded or removed a fact. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from django.db.models import Q
+
+from knowledge_app.models import Fact, MemoryRevision
+from memoryhub.lib.document_size import is_oversize
+from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
+
+MAX_REVISIONS = 200  # whose texts are compared
+
+
+@dataclass(frozen=True)
+class Step:
+    """A revision that added, reworded or removed the fact. ``text``: the fact's text from then on."""
+
+    action: str
+    revision: MemoryRevision
+    text: str
+
+
+def steps_of(fact: Fact) -> list[Step]:
+    """Return the revisions that added, reworded or removed a fact, oldest first; at least the one that added it.
+
+    The texts of the latest 200 revisions are followed back from the fact's last text, line by line.
+    """
+    last = fact.died.number - 1 if fact.died else None
+    numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
+    stored = fact.document.revisions.exclude(MemoryRevision.OF_FILE)  # which may have lines that are held
+    revisions = stored.filter(numbers).order_by("-number")[:MAX_REVISIONS]
+    if fact.document.head_id == fact.born_id:  # it is new: there is nothing to follow
+        revisions = revisions.none()
+    text, steps = fact.text, []
+    for newer, older in pairwise(revisions.iterator(chunk_size=4)):
+        if is_oversize(older.content):
+            break
+        earlier = _text_before(text, newer.content, older.content)
+        if earlier is None:
+            break
+        if earlier != text:
+            steps.append(Step("reworded", newer, text))
+            text = earlier
+    steps.append(Step("added", fact.born, text))
+    steps.reverse()
+    return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps
+
+
+def _text_before(text: str, newer: str, older: str) -> str | None:
+    """Return the text of a fact in the revision before, or None if the newer one added it."""
+    if text in newer and text in older and text in {line.text for line in fact_lines(older)}:
+        return text
+    before: list[FactLine] = fact_lines(older)
+    after = fact_lines(newer)
+    here = next((number for number, line in enumerate(after) if line.text == text), None)
+    if here is None:
+        return text
+    match = match_facts(before, after).get(here)
+    return before[match].text if match is not None else None
