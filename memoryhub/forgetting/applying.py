@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from datetime import datetime
+from itertools import chain
+from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Model
+from django.db.models import Q, QuerySet
 
-from knowledge_app.models import EditedRow, Fact, MemoryDocument
+from knowledge_app.models import Concern, EditedRow, Fact, MemoryDocument
 from knowledge_app.services.documents.revisions import update_facts
 from knowledge_app.services.rows.edit_tables import TABLES
-from memoryhub.forgetting.rules import Affected
+from memoryhub.forgetting.rules import Affected, base_of
 from memoryhub.lib.text.facts import fact_lines
-from sessions_app.models import DeletedSession, Run, Session, Workspace
+from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
+from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import delete_session, forgotten_key
+
+BATCH_ROWS = 500
+Place = tuple[str, int]  # a table of edits, and the primary key of a row
 
 
 def drop_session(session: Session, by: By) -> None:
     """Delete a session and hide its key in the tombstone."""
+    forget_concerns(session.workspace, "entries", Entry.objects.filter(session=session).values("pk"))
+    place = ("sessions", session.pk)
     tombstone = delete_session(session, confirmation=session.key, reason="", by=by)
     _hide_key(tombstone)
+    forget_edits(tombstone.workspace, [place], by.at)
 
 
 def _hide_key(tombstone: DeletedSession) -> None:
@@ -51,7 +62,6 @@ def apply_change(affected: Affected, by: By) -> None:
     row, values = affected.row, affected.values
     rows = type(row)._base_manager.filter(pk=row.pk)
     if values is None:
-        _forget_edits(row)
         rows.delete()
         if hasattr(row, "history"):
             row.history.all().delete()  # including the state that delete() just recorded
@@ -63,15 +73,60 @@ def apply_change(affected: Affected, by: By) -> None:
     rows.update(**values)
 
 
-def _forget_edits(row: Model) -> None:
-    """Remove a deleted row's content from edits: its stored states and the values to write."""
-    table = next((name for name, table in TABLES.items() if table.model is type(row)), "")
-    if not table:
-        return
-    edited = EditedRow.objects.filter(table=table, object_id=row.pk)
-    for run in Run.objects.filter(pk__in=edited.values("run")):
-        Run.objects.filter(pk=run.pk).update(options=run.options | {"values": {}, "reason": ""})
-    edited.delete()
+def deleted_rows(found: Iterable[Affected]) -> set[Place]:
+    """Return the rows that a walk deletes, and those that were gone already and whose earlier states it deletes."""
+    places = set()
+    for affected in found:
+        row, model = affected.row, base_of(affected.row)
+        table = next((name for name, table in TABLES.items() if table.model is model), "")
+        if table and affected.values is None:
+            places.add((table, row.pk if model is type(row) else int(row.id)))  # type: ignore[attr-defined]
+    return places
+
+
+def forget_edits(workspace: Workspace, places: Iterable[Place], now: datetime) -> None:
+    """Remove what edits, proposals and findings contain of deleted rows; proposals that waited are cancelled."""
+    by_table = defaultdict(list)
+    for table, pk in sorted(set(places)):
+        by_table[table].append(pk)
+    gone: dict[str, set[int]] = {}
+    edited: set[int] = set()
+    for table, pks in by_table.items():
+        gone[table] = set(pks)
+        for start in range(0, len(pks), BATCH_ROWS):
+            batch = pks[start : start + BATCH_ROWS]
+            gone[table] -= set(TABLES[table].model._base_manager.filter(pk__in=batch).values_list("pk", flat=True))
+            edited |= _forget_states(workspace, table, gone[table].intersection(batch))
+    for run in Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT).iterator(chunk_size=BATCH_ROWS):
+        units = run.options.get("units", ())
+        is_over = bool(units) and gone.get(run.options["table"], set()).issuperset(chain(*units))
+        if run.pk in edited or is_over:
+            _empty_edit(run, now, is_over=is_over)
+
+
+def _forget_states(workspace: Workspace, table: str, gone: Collection[int]) -> set[int]:
+    """Delete the states of rows that edits keep, and the findings about them; return the edits."""
+    forget_concerns(workspace, table, gone)
+    states = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id__in=gone)
+    runs = set(states.values_list("run", flat=True))
+    states.delete()
+    return runs
+
+
+def _empty_edit(run: Run, now: datetime, *, is_over: bool) -> None:
+    """Remove the values and reasons of an edit. ``is_over``: all its rows are gone, so it can't be carried out."""
+    run.options |= {"values": {}, "reason": ""}
+    run.proposal = {name: item for name, item in run.proposal.items() if name not in ("base", "reason")}
+    if is_over and run.status in UNSETTLED_STATUSES:
+        run.status, run.finished_at = Run.Status.CANCELLED, now
+        run.proposal["superseded"] = True  # nobody rejected it
+    run.save(update_fields=["options", "proposal", "status", "finished_at"])
+
+
+def forget_concerns(workspace: Workspace, table: str, pks: Collection[int] | QuerySet[Any]) -> None:
+    """Delete the findings about deleted rows of a table."""
+    about = Q(table=table, object_id__in=pks) | Q(other_table=table, other_id__in=pks)
+    Concern.objects.filter(about, workspace=workspace).delete()
 
 
 def _leave_tombstone(session: Session, by: By) -> None:

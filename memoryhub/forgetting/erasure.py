@@ -20,7 +20,14 @@ from django.utils.translation import gettext, ngettext, override
 from knowledge_app.models import Forgotten, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.pending_writes import write_without_forgotten
 from memoryhub.forgetting.agent_files import files_of
-from memoryhub.forgetting.applying import apply_change, drop_session, stop_runs, sync_facts
+from memoryhub.forgetting.applying import (
+    apply_change,
+    deleted_rows,
+    drop_session,
+    forget_edits,
+    stop_runs,
+    sync_facts,
+)
 from memoryhub.forgetting.import_filter import hash_key, said_at
 from memoryhub.forgetting.learned import facts_only_from
 from memoryhub.forgetting.matching import (
@@ -220,6 +227,7 @@ def erase(workspace: Workspace, rules: Rules, by: By) -> Erased:
     erased = Erased(_preview(found, workspace, rules), files_of(found, workspace, rules))
     for affected in found:
         apply_change(affected, by)
+    forget_edits(workspace, deleted_rows(found), by.at)
     for session in rules.sessions:
         drop_session(session, by)
     if rules.sessions:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, TextField
@@ -59,7 +60,7 @@ GO_AS_ROWS = (
 )  # a redacted row would be wrong
 GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
 HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
-OF_MEMORY = (MemoryRevision, Fact, HeldChange)
+OF_MEMORY = (MemoryRevision, Fact, HeldChange, Run, IdempotentCall)
 _STRUCTURE = """
 role kind source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
@@ -142,8 +143,9 @@ class Rules:
 
     def of(self, model: type[Model]) -> Redaction:
         """Return the redaction for a table."""
-        own = self.in_memory if issubclass(model, OF_MEMORY) else self.in_keys if model in HOLD_KEYS else NOTHING
-        return self.redaction if own is NOTHING else self.redaction | own
+        own = [self.in_memory] if issubclass(model, OF_MEMORY) else []
+        own += [self.in_keys] if model in HOLD_KEYS else []
+        return reduce(or_, [one for one in own if one is not NOTHING], self.redaction)
 
     @property
     def session_ids(self) -> frozenset[int]:
@@ -248,7 +250,12 @@ def _is_history_of(row: Model, rules: Rules) -> bool:
 
 
 def _without_session(row: Model, rules: Rules) -> dict[str, Any]:
-    """Return the changes that remove an erased session's key from reasons, and what its runs were asked for."""
+    """Return the changes that remove an erased session's key from reasons, and what its runs were asked for.
+
+    Also the texts of which extractions were requested from an erased source, and what the model replied.
+    """
+    if isinstance(row, Run) and row.options.get("source") in rules.sources:
+        return {"options": row.options | {"text": "", "source": ""}, "proposal": {}, "error": ""}
     if isinstance(row, MemoryRevision) and rules.in_keys.mentions(row.reason):
         return {"reason": rules.in_keys.text(row.reason)}
     if isinstance(row, Run) and row.session_id in rules.session_ids:
