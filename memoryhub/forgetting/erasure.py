@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
@@ -41,6 +41,7 @@ from memoryhub.forgetting.matching import (
 from memoryhub.forgetting.occurrences import Group, Occurrence, Occurrences
 from memoryhub.forgetting.rows import candidates_of, walk
 from memoryhub.forgetting.rules import Affected, Rules, find_changes, texts_of
+from memoryhub.forgetting.sources import names_of, row_hashes, rows_from
 from memoryhub.graph.graph_cache import drop_graph
 from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib.database import db_retry
@@ -124,7 +125,7 @@ def _source_folders(workspace: Workspace) -> list[str]:
 
 def plan_forget(workspace: Workspace, erasure: ErasureRequest) -> Preview:
     """Return what an erasure would change. Reads only. Raises Invalid for words that are too short."""
-    rules, preview = _rules(erasure), Preview()
+    rules, preview = _rules(workspace, erasure), Preview()
     occurrences = Occurrences(phrases_of(erasure))
     for row in candidates_of(workspace, rules, may_match=occurrences.may_match):
         occurrences.add(texts_of(row))
@@ -159,7 +160,7 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
     """
     with open_guard("forgetting"):
         lock_for_erasure(workspace)
-        rules = _rules(erasure)
+        rules = _rules(workspace, erasure)
         preview = preview_rules(workspace, rules)
         if not preview.total:
             raise Invalid(nothing_found(), code="nothing_to_forget")
@@ -172,7 +173,7 @@ def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int
 
 def write_receipt(workspace: Workspace, erasure: ErasureRequest, *, reason: str, by: By) -> Forgotten:
     """Write a receipt without counts. From now on, imports leave out what it is about. Raises Invalid."""
-    rules = _rules(erasure)
+    rules = _rules(workspace, erasure)
     return Forgotten.objects.create(
         workspace=workspace,
         kind=erasure.kind,
@@ -274,23 +275,30 @@ def lift(receipt: Forgotten, *, by: By) -> None:
 def session_rules(session: Session, *, everywhere: bool = False) -> Rules:
     """Return the rules that erase a session, and what was learned only from it."""
     facts = [phrase for text in facts_only_from(session) if (phrase := phrase_of(text))]
-    return Rules(
+    rules = Rules(
         in_memory=Redaction(lines=find_phrases(facts)),
         in_keys=Redaction(words=find_exactly(session.key)),
-        sources=frozenset({session.key}),
+        sources=frozenset({session.key.strip()}),
         sessions=(session,),
         everywhere=everywhere,
     )
+    return with_rows(rules, session.workspace)
 
 
-def _rules(erasure: ErasureRequest) -> Rules:
+def with_rows(rules: Rules, workspace: Workspace) -> Rules:
+    """Return rules with the rows of a workspace that have or had one of their sources."""
+    rows = rows_from(workspace, lambda row: row.source in rules.sources) if rules.sources else frozenset()
+    return replace(rules, rows=rows, names=names_of(workspace, rows))
+
+
+def _rules(workspace: Workspace, erasure: ErasureRequest) -> Rules:
     if erasure.session:
         return session_rules(erasure.session, everywhere=erasure.everywhere)
     if erasure.kind == Forgotten.Kind.SOURCE:
         sources = frozenset(word.strip() for word in erasure.words if word.strip())
         if not sources:
             raise Invalid(gettext("Enter a source."), code="nothing_to_forget")
-        return Rules(sources=sources)
+        return with_rows(Rules(sources=sources), workspace)
     phrases = phrases_of(erasure)
     if not phrases:
         words = gettext("Enter at least three letters or digits.")
@@ -331,7 +339,8 @@ def table_name(row: Model) -> str:
 def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, Any]]:
     """Return digests by which imports recognise erased content: of each phrase, or (length 0) of a whole source.
 
-    For a session: its key as a source, its records, and the facts that came only from it.
+    For a session: its key as a source, its records, and the facts that came only from it. A row whose source was
+    corrected has a digest of its own.
     """
     key = hash_key(workspace)
     if erasure.session:
@@ -341,9 +350,12 @@ def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, An
     else:
         sources, texts = [], list(erasure.words)
     found = [(0, digest_of((source.strip(),), key)) for source in sources]
+    rows = row_hashes(workspace, sources, key) if sources else []
     found += [(0, digest_of(record, key)) for record in records_of(erasure.session)] if erasure.session else []
     found += [(len(phrase), digest_of(phrase, key)) for text in texts if (phrase := phrase_of(text))]
-    return [{"length": length, "hash": digest.hash} for length, digest in found]
+    return [{"length": length, "hash": digest.hash} for length, digest in found] + [
+        {"length": 0, "hash": one} for one in rows
+    ]
 
 
 def receipts(workspace: Workspace) -> list[Forgotten]:

@@ -7,7 +7,7 @@ the erasure works from these: no job, row or log contains the words.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
@@ -22,6 +22,7 @@ from memoryhub.forgetting.erasure import (
     preview_rules,
     records_of,
     summed,
+    with_rows,
 )
 from memoryhub.forgetting.forget import vacuum
 from memoryhub.forgetting.import_filter import Digests, hash_key
@@ -41,6 +42,7 @@ from memoryhub.forgetting.matching import (
 )
 from memoryhub.forgetting.rows import rows_of
 from memoryhub.forgetting.rules import HAVE_SOURCES, Rules, texts_of
+from memoryhub.forgetting.sources import is_in, names_of, row_hashes, rows_from
 from memoryhub.jobs.downloads import discard_downloads
 from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.jobs.queue import request_job
@@ -76,7 +78,8 @@ def person_rules(workspace: Workspace | None, person: Person) -> Rules:
     sessions = Session.objects.filter(workspace=workspace, key__in=person.sessions) if workspace else []
     facts = [phrase for session in sessions for text in facts_only_from(session) if (phrase := phrase_of(text))]
     in_memory = Redaction(lines=find_phrases(facts))
-    return _rules(Redaction(lines=find_phrases(person.phrases)), in_memory, sessions, set(person.sessions))
+    rules = _rules(Redaction(lines=find_phrases(person.phrases)), in_memory, sessions, set(person.sessions))
+    return with_rows(rules, workspace) if workspace else rules
 
 
 def receipt_rules(
@@ -95,12 +98,19 @@ def receipt_rules(
     sessions = [session for session in of_workspace if is_known(session.key)] if known.sources else []
     sources = source_names(workspace) if workspace and known.sources else set()
 
-    return _rules(
+    rules = _rules(
         Redaction(lines=finder_of(known.words, key, phrases)),
         Redaction(lines=finder_of(known.facts, key, phrases)),
         sessions,
         {name for name in sources if is_known(name)},
     )
+    return with_known_rows(rules, workspace, known.sources, key) if workspace and known.sources else rules
+
+
+def with_known_rows(rules: Rules, workspace: Workspace, hashes: frozenset[str], key: bytes) -> Rules:
+    """Return rules with the rows of a workspace that a receipt's hashes name."""
+    rows = rows_from(workspace, is_in(hashes, key))
+    return replace(rules, rows=rows, names=names_of(workspace, rows))
 
 
 def finder_of(digests: Sequence[Digest], key: bytes, phrases: dict[str, Phrase] | None) -> Finder:
@@ -172,10 +182,12 @@ def _digests(person: Person) -> list[dict[str, Any]]:
     facts = {phrase for session in sessions for text in facts_only_from(session) if (phrase := phrase_of(text))}
     words = [digest_of(phrase, key) for phrase in dict.fromkeys(person.phrases)]
     sources = [digest_of((name.strip(),), key) for name in person.sessions]
+    places = Workspace.objects.order_by("id") if person.sessions else []
+    rows = [one for place in places for one in row_hashes(place, person.sessions, key)]
     sources += [digest_of(one, key) for one in sorted({one for session in sessions for one in records_of(session)})]
     return [
         *({"length": digest.length, "hash": digest.hash} for digest in words),
-        *({"length": 0, "hash": digest.hash} for digest in sources),
+        *({"length": 0, "hash": one} for one in (*(digest.hash for digest in sources), *dict.fromkeys(rows))),
         *({"length": len(phrase), "hash": digest_of(phrase, key).hash, "is_fact": True} for phrase in sorted(facts)),
     ]
 

@@ -12,6 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from knowledge_app.models import Forgotten
 from memoryhub.forgetting.matching import Digest, Redaction, digest_of, find_digests, is_programs_name
+from memoryhub.forgetting.sources import UID_CHARS, row_hash
 from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -55,6 +56,10 @@ class ImportRules:
 
     def is_source(self, source: str) -> bool:
         return any(digest_of((source.strip(),), key).hash in hashes for key, hashes in self.sources if hashes)
+
+    def is_row(self, table: str, own_id: str, source: str) -> bool:
+        """Tell whether a row was erased with its source, although the agent's file calls the source otherwise."""
+        return any(row_hash(table, own_id, source, key) in hashes for key, hashes in self.sources if hashes)
 
     def is_record(self, entry: EntryRecord) -> bool:
         """Tell whether a forgotten session had an entry; its forks and copies repeat it."""
@@ -209,8 +214,16 @@ def _is_left_out(item: Item, rules: ImportRules) -> bool:
     if isinstance(item, DocumentRecord):
         return rules.mentions(item.name) and not is_programs_name(item.name)
     if isinstance(item, KnowledgeRecord | ObservationRecord):
-        return rules.is_source(item.source) or rules.of_people(list(vars(item).values()))
+        return _is_of_source(item, rules) or rules.of_people(list(vars(item).values()))
     return False
+
+
+def _is_of_source(item: KnowledgeRecord | ObservationRecord, rules: ImportRules) -> bool:
+    if rules.is_source(item.source):
+        return True
+    if isinstance(item, KnowledgeRecord):
+        return rules.is_row("knowledge", item.content_id, item.source)
+    return any(rules.is_row("observations", uid, item.source) for uid in (item.uid, item.uid[:UID_CHARS]))
 
 
 def _redacted(item: Item, rules: ImportRules) -> Item:

@@ -10,7 +10,7 @@ from django.db import transaction
 from knowledge_app.models import Forgotten
 from memoryhub.backups.revocations import Receipt
 from memoryhub.forgetting.erasure import erase, erase_unowned
-from memoryhub.forgetting.hub_erasure import finder_of, receipt_rules, source_names
+from memoryhub.forgetting.hub_erasure import finder_of, receipt_rules, source_names, with_known_rows
 from memoryhub.forgetting.import_filter import hash_key
 from memoryhub.forgetting.matching import Digest, Phrase, Redaction, digest_of, find_exactly
 from memoryhub.forgetting.rules import Rules
@@ -95,14 +95,16 @@ def rules_of(
         return Rules(Redaction(lines=finder), is_person=True)
     if receipt.kind == Forgotten.Kind.SOURCE:
         known = {name for name in source_names(workspace) if digest_of((name.strip(),), key).hash in sources}
-        return Rules(sources=frozenset(known)) if known else None
+        rules = with_known_rows(Rules(sources=frozenset(known)), workspace, sources, key)
+        return rules if known or rules.rows else None
     own = Session.objects.filter(workspace=workspace)
     session = next((one for one in own if digest_of((one.key.strip(),), key).hash in sources), None)
     if session is None:
         return None
-    return Rules(
+    rules = Rules(
         in_memory=Redaction(lines=finder),
         in_keys=Redaction(words=find_exactly(session.key)),
-        sources=frozenset({session.key}),
+        sources=frozenset({session.key.strip()}),
         sessions=(session,),
     )
+    return with_known_rows(rules, workspace, sources, key)

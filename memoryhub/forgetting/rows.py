@@ -77,7 +77,7 @@ def candidates_of(
 def _may_change_without_match(model: type[Model], rules: Rules) -> bool:
     """Tell whether rules affect rows of a table by their source or session, too."""
     base = getattr(model, "instance_type", model)
-    by_source = (*HAVE_SOURCES, HistoryEntry, IdempotentCall, Run) if rules.sources or rules.sessions else ()
+    by_source = (*HAVE_SOURCES, HistoryEntry, IdempotentCall, Run) if rules.has_sources else ()
     return issubclass(base, (*by_source, *(OF_SESSIONS if rules.sessions else ())))
 
 

@@ -32,6 +32,7 @@ from knowledge_app.models import (
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.forgetting.matching import Redaction, is_programs_name, texts_in
+from memoryhub.forgetting.sources import TABLES, Place
 from memoryhub.lib.layouts.records import text_hash
 from memoryhub.lib.text.forgotten import MARK
 from memoryhub.models import ApiToken, IdempotentCall, Job, RecentSearch, SavedSearch
@@ -130,7 +131,8 @@ NAMES = (  # names of tables, as the filter ``words`` shows them
 class Rules:
     """What to search for: in all tables, only in documents and facts, and where the hub writes session keys.
 
-    ``sessions``: deleted with their messages. ``everywhere``: also rows of no workspace.
+    ``rows``: those of which a source is erased; ``names``: what these sources are or were called. ``sessions``:
+    deleted with their messages. ``everywhere``: also rows of no workspace.
     """
 
     redaction: Redaction = NOTHING
@@ -138,6 +140,8 @@ class Rules:
     in_keys: Redaction = NOTHING
     is_person: bool = False
     sources: frozenset[str] = frozenset()
+    rows: frozenset[Place] = frozenset()
+    names: frozenset[str] = frozenset()
     sessions: tuple[Session, ...] = ()
     everywhere: bool = False
 
@@ -146,6 +150,10 @@ class Rules:
         own = [self.in_memory] if issubclass(model, OF_MEMORY) else []
         own += [self.in_keys] if model in HOLD_KEYS else []
         return reduce(or_, [one for one in own if one is not NOTHING], self.redaction)
+
+    @property
+    def has_sources(self) -> bool:
+        return bool(self.sources or self.rows or self.sessions)
 
     @property
     def session_ids(self) -> frozenset[int]:
@@ -194,7 +202,7 @@ def find_changes(row: Model, rules: Rules) -> Affected | None:
     """Return what an erasure changes in a row; None if nothing."""
     if _is_from_erased_source(row, rules):
         return Affected(row, None, _brief(str(getattr(row, "content", ""))))
-    if isinstance(row, IdempotentCall) and not rules.sources.isdisjoint(texts_in(row.answer)):
+    if isinstance(row, IdempotentCall) and not (rules.sources | rules.names).isdisjoint(texts_in(row.answer)):
         return Affected(row, {"answer": MARK})
     values = _changed(row, rules.of(base_of(row)))
     if _is_history_of(row, rules):
@@ -232,7 +240,9 @@ def _is_from_erased_source(row: Model, rules: Rules) -> bool:
         return "session:" in row.query and rules.in_keys.mentions(row.query)
     if not issubclass(base_of(row), (*HAVE_SOURCES, HeldChange)):
         return False
-    return getattr(row, "source", "") in rules.sources or _is_of_run(row, rules)
+    table, _ = TABLES.get(base_of(row), ("", ""))
+    is_from = (table, getattr(row, "id", 0)) in rules.rows or getattr(row, "source", "").strip() in rules.sources
+    return is_from or _is_of_run(row, rules)
 
 
 def _is_of_run(row: Model, rules: Rules) -> bool:

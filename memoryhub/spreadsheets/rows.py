@@ -16,7 +16,7 @@ from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import apply_values
-from memoryhub.forgetting.import_filter import import_rules
+from memoryhub.forgetting.import_filter import ImportRules, import_rules
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table
@@ -236,13 +236,19 @@ def _find_workspaces(candidates: Sequence[Candidate]) -> None:
         if row.workspace is None:
             missing = gettext("there is no workspace %(name)s") % {"name": brief(row.slug)}
             row.plan.errors.append(missing if row.slug else gettext("it has no workspace"))
-        elif forgotten and forgotten.mentions([row.own_id, *row.values.values()]):
+        elif forgotten and _is_forgotten(row, forgotten):
             row.plan.errors.append(
                 gettext(
                     "it contains forgotten content; an operator can allow re-import on the page Forget or Data about "
                     "a person"
                 )
             )
+
+
+def _is_forgotten(row: Candidate, rules: ImportRules) -> bool:
+    source = row.values.get("source")
+    is_of_source = isinstance(source, str) and rules.is_source(source)
+    return is_of_source or rules.mentions([row.own_id, *row.values.values()])
 
 
 def _read(spec: TableImport, row: Candidate, given: Mapping[str, Any], zone: tzinfo) -> Candidate:

@@ -339,3 +339,15 @@ def test_forgotten_content_is_not_imported(workspace):
     assert list(errors(judged)) == [1]
     assert "forgotten" in errors(judged)[1][0]
     assert KnowledgeEntry.objects.count() == 1
+
+
+def test_rows_from_a_forgotten_source_are_not_imported(workspace):
+    knowledge(workspace, "Anna Weber likes tea", source="interview")
+    wish = ErasureRequest("source", ("interview",))
+    expected = plan_forget(workspace, wish).total
+    apply_forget(workspace, wish, expected=expected, reason="", by=By(PERSON, NOW))
+
+    judged = take([{"workspace": "atlas", "content": "She likes tea", "source": "interview "}])
+
+    assert "forgotten" in errors(judged)[1][0]
+    assert not KnowledgeEntry.objects.exists()
