@@ -25,8 +25,8 @@ from sessions_app.services.imported_sessions import (
     session_values,
 )
 from sessions_app.services.importing_by_id import apply_by_id, count_by_id, plan_by_id
-from sessions_app.services.lifecycle import forgotten_key
 from sessions_app.services.sources import find_source
+from sessions_app.services.tombstones import tombstone_of
 from sessions_app.services.totals import recount_session
 
 NEW_EPOCH = ("restarted", "rewritten")
@@ -48,8 +48,7 @@ def import_conversation(
     if not is_visible_line(record.key):
         problem = "the session key is blank, or has line breaks or direction overrides"
         return ImportCounts(problems=[Problem(path, None, problem, "not imported", "rejected")]), None
-    keys = [record.key, forgotten_key(workspace, record.key)]
-    if tombstone := DeletedSession.objects.filter(workspace_id=workspace.pk, key__in=keys).first():
+    if tombstone := tombstone_of(workspace, record):
         return ImportCounts(problems=[_deleted(tombstone, path)]), None
     if record.is_by_id:
         return _import_by_id(workspace, record, path, now, dry_run=dry_run)

@@ -7,7 +7,7 @@ added as its newer version, and the earlier one is marked as rewound.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
@@ -64,6 +64,7 @@ def plan_by_id(workspace: Workspace, record: SessionRecord, *, lock: bool = Fals
     is_rewound = {key: entry.is_rewound or latest.get(key[0], key[1]) != key[1] for key, entry in entries.items()}
     unknown = [key for key in entries if key not in known]
     elsewhere = set(_elsewhere(workspace, session, unknown)) if workspace.pk else set()
+    elsewhere |= _deleted_before_fork(session, list(entries), elsewhere | known.keys())
     new = [replace(entries[key], is_rewound=is_rewound[key]) for key in unknown if key not in elsewhere]
     plan = _place(session, record, rows)
     marks = {}
@@ -102,6 +103,17 @@ def _elsewhere(workspace: Workspace, session: Session | None, wanted: Collection
     for start in range(0, len(ids), BATCH_ROWS):
         some = others.filter(source_id__in=ids[start : start + BATCH_ROWS]).exclude(source_id="")
         yield from some.values_list("source_id", "source_hash")
+
+
+def _deleted_before_fork(
+    session: Session | None, order: Sequence[Identity], present: Collection[Identity]
+) -> set[Identity]:
+    """Return the records that a fork repeats from its original, if that was deleted since."""
+    last = session.extra.get(FORKED_AT) if session else None
+    place = next((number for number, (source_id, _) in enumerate(order) if last and source_id == last), None)
+    if place is None or order[place] in present:
+        return set()
+    return set(order[: place + 1]).difference(present)
 
 
 def _place(session: Session | None, record: SessionRecord, rows: Collection[KnownEntry]) -> SessionPlan:

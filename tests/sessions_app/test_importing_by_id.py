@@ -9,9 +9,12 @@ from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord, 
 from memoryhub.sync.fork_order import MAX_WAITING, originals_first
 from memoryhub.sync.importing import import_source_file
 from sessions_app.models import Entry, Session, SourceFile
+from sessions_app.services.audit import By
 from sessions_app.services.export import session_record
+from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import mark_missing
+from tests.hub import PERSON
 from tests.records import entry_record
 
 pytestmark = pytest.mark.django_db
@@ -230,3 +233,43 @@ def test_the_database_is_consistent_after_all_of_it(workspace):
     take(workspace, record("a", "x", key="claude:f", forked_from="claude:a"), path="f.jsonl")
 
     assert check_memory().broken == []
+
+
+def delete(key: str) -> None:
+    session = Session.objects.get(key=key)
+    delete_session(session, confirmation=key, reason="", by=By(PERSON, LATER))
+
+
+def test_the_messages_of_a_deleted_session_do_not_return_in_its_fork(workspace):
+    take(workspace, record("a", "b", "c"))
+    take(workspace, record("a", "b", "x", key="claude:fork", forked_from="claude:a"), path="fork.jsonl")
+    delete("claude:a")
+
+    for more in (("y",), ("y", "z")):
+        fork = record("a", "b", "x", *more, key="claude:fork", forked_from="claude:a")
+        take(workspace, fork, path="fork.jsonl")
+
+    assert contents("claude:fork") == ["x", "y", "z"]
+
+
+def test_the_fork_of_a_fork_keeps_out_what_was_deleted_only(workspace):
+    take(workspace, record("a", "b"))
+    take(workspace, record("a", "b", "x", key="claude:fork", forked_from="claude:a"), path="fork.jsonl")
+    fork = record("a", "b", "x", "y", key="claude:fork2", forked_from="claude:fork")
+    take(workspace, fork, path="fork2.jsonl")
+    delete("claude:fork")
+
+    take(workspace, replace(fork, entries=[*fork.entries, said("z")]), path="fork2.jsonl")
+
+    assert contents("claude:fork2") == ["y", "z"]
+
+
+def test_a_copy_of_a_deleted_session_is_not_taken_but_a_new_fork_is(workspace):
+    take(workspace, record("a", "b"))
+    delete("claude:a")
+
+    counts = take(workspace, record("a", "b", key="claude:copy"), path="copy.jsonl")
+    take(workspace, record("a", "b", "x", key="claude:fork"), path="fork.jsonl")
+
+    assert [problem.outcome for problem in counts.problems] == ["ignored"]
+    assert list(Session.objects.values_list("key", flat=True)) == ["claude:fork"]

@@ -1,0 +1,51 @@
+"""Recognise deleted sessions in what is imported. Reads only."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from memoryhub.lib.layouts.records import SessionRecord
+from sessions_app.models import DeletedSession, Session, Workspace
+from sessions_app.services.lifecycle import forgotten_key
+
+
+def tombstone_of(workspace: Workspace, record: SessionRecord) -> DeletedSession | None:
+    """Return the tombstone of a session that a record would bring back, under its key or as a copy under another one.
+
+    A session that the hub has isn't a copy: it was there when the other one was deleted.
+    """
+    tombstones = DeletedSession.objects.filter(workspace_id=workspace.pk)
+    keys = [record.key, forgotten_key(workspace, record.key)]
+    if found := tombstones.filter(key__in=keys).first():
+        return found
+    if workspace.pk is None or Session.objects.filter(workspace_id=workspace.pk, key=record.key).exists():
+        return None
+    return _copied(tombstones.exclude(entry_count=0).exclude(content_hash=""), record)
+
+
+def _copied(tombstones: Iterable[DeletedSession], record: SessionRecord) -> DeletedSession | None:
+    """Return the tombstone of the session with whose messages a record begins, if all have times or ids.
+
+    A longer record whose messages have ids may be a fork with messages of its own, so it isn't a copy.
+    """
+    by_count: defaultdict[int, dict[str, DeletedSession]] = defaultdict(dict)
+    for one in tombstones:
+        by_count[one.entry_count][one.content_hash] = one
+    if record.is_by_id:
+        by_count = defaultdict(dict, {count: by_count[count] for count in by_count.keys() & {len(record.entries)}})
+    for count, digest in _digests(record) if by_count else ():
+        if count in by_count and (found := by_count[count].get(digest)):
+            return found
+    return None
+
+
+def _digests(record: SessionRecord) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of first entries with the hash over them (``DeletedSession.content_hash``)."""
+    digest = hashlib.sha256()
+    for count, entry in enumerate(record.entries, 1):
+        if not (entry.occurred_at_text or entry.source_id):
+            return
+        digest.update(entry.source_hash.encode())
+        yield count, digest.hexdigest()
