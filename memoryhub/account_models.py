@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 
@@ -39,7 +40,8 @@ class RecoveryCode(models.Model):
 class Identity(models.Model):
     """How an OpenID Connect provider names a person: the same ``subject`` always means the same one.
 
-    ``email``: the verified address at the first sign-in, or "".
+    ``email``: the verified address at the first sign-in, or "". ``ended_at``: since when it signs nobody in. The row
+    is kept, so that an address doesn't connect it again.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities")
@@ -47,11 +49,16 @@ class Identity(models.Model):
     subject = models.CharField(max_length=255)
     email = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["issuer", "subject"], name="identity_once"),
-            models.UniqueConstraint(fields=["user", "issuer"], name="identity_of_user_once"),
+            models.UniqueConstraint(
+                fields=["issuer", "subject"], condition=Q(ended_at=None), name="living_identity_once"
+            ),
+            models.UniqueConstraint(
+                fields=["user", "issuer"], condition=Q(ended_at=None), name="living_identity_of_user_once"
+            ),
         ]
 
     def __str__(self) -> str:

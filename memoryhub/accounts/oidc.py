@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
@@ -150,21 +150,29 @@ def find_person(proved: Proved, now: datetime) -> User | None:
     """Return the person with this identity, also a deactivated one.
 
     The first time, a verified e-mail address finds the only person with that address, who is then connected; with an
-    address of MEMORYHUB_OIDC_DOMAINS, somebody unknown gets an account without roles.
+    address of MEMORYHUB_OIDC_DOMAINS, somebody unknown gets an account without roles. A disconnected identity finds
+    nobody.
     """
-    identity = Identity.objects.filter(issuer=proved.issuer, subject=proved.subject).select_related("user").first()
-    if identity or not proved.email:
+    known = Identity.objects.filter(issuer=proved.issuer, subject=proved.subject)
+    identity = known.filter(ended_at=None).select_related("user").first()
+    if identity or not proved.email or known.exists():
         return identity.user if identity else None
     same = [user for user in User.objects.filter(email__iexact=proved.email) if user.email.isascii()]
     if same:
-        taken = len(same) > 1 or Identity.objects.filter(user=same[0], issuer=proved.issuer).exists()
-        if taken or not same[0].is_active:  # an address that was given to somebody else proves nothing
+        if len(same) > 1 or not same[0].is_active or _has_connected(same[0], proved):
             return None
         connect(same[0], proved, by=By(Actor("person", same[0].username), now))
         return same[0]
     if proved.email.rpartition("@")[2] not in settings.MEMORYHUB_OIDC_DOMAINS:
         return None
     return _create(proved, now)
+
+
+def _has_connected(user: User, proved: Proved) -> bool:
+    """Return whether the person or the address was ever connected: it may have been given to somebody else since."""
+    spellings = [proved.issuer, f"{proved.issuer}/", proved.issuer.removesuffix("/")]
+    ever = Identity.objects.filter(issuer__in=spellings)
+    return ever.filter(Q(user=user) | Q(email=proved.email)).exists()
 
 
 def _create(proved: Proved, now: datetime) -> User | None:
@@ -186,6 +194,9 @@ def connect(user: User, proved: Proved, *, by: By) -> None:
     """Let somebody sign in as this person from now on. Raises AlreadyConnected."""
     try:
         with transaction.atomic():
+            Identity.objects.filter(
+                user=user, issuer=proved.issuer, subject=proved.subject, ended_at__isnull=False
+            ).delete()
             Identity.objects.create(
                 user=user, issuer=proved.issuer, subject=proved.subject, email=proved.email, created_at=by.at
             )
@@ -198,13 +209,13 @@ def connect(user: User, proved: Proved, *, by: By) -> None:
 def identities_of(user: User) -> QuerySet[Identity]:
     """Return a person's identities at the present provider, not at an earlier one."""
     issuer = settings.MEMORYHUB_OIDC_ISSUER
-    return user.identities.filter(issuer__in=[issuer, f"{issuer}/"])
+    return user.identities.filter(issuer__in=[issuer, f"{issuer}/"], ended_at=None)
 
 
 @transaction.atomic
 def disconnect(user: User, *, by: By) -> int:
-    """Remove a person's identities; return their number."""
-    count, _ = Identity.objects.filter(user=user).delete()
+    """End a person's identities, which then only their own connecting brings back; return their number."""
+    count = Identity.objects.filter(user=user, ended_at=None).update(ended_at=by.at)
     if count:
         words = f"{user.username} can't sign in with a provider any more"
         record(by, "account.identity_removed", "user", user.pk, words)

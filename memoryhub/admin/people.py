@@ -41,7 +41,7 @@ class RecoveryCodeAdmin(ReadOnlyAdmin):
 
 @admin.register(Identity)
 class IdentityAdmin(ReadOnlyAdmin):
-    list_display = ["user", "issuer", "email", "created_at"]
+    list_display = ["user", "issuer", "email", "created_at", "ended_at"]
     list_select_related = ["user"]
     search_fields = ["user__username", "email"]
 

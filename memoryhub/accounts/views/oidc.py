@@ -110,7 +110,7 @@ def connect(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def disconnect(request: HttpRequest) -> HttpResponse:
-    """Remove one's identities, unless there is no password to sign in with."""
+    """End one's identities, unless there is no password to sign in with."""
     user = User.objects.get(username=request.user.get_username())
     if user.has_usable_password() and flow.disconnect(user, by=by_person(request)):
         messages.success(request, _("Disconnected. Sign in with your password from now on."))
