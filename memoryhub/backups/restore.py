@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,12 +15,29 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext
 
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, key_check, key_file, verified_backup, work_lock
 from memoryhub.backups.in_use_lock import database_label, exclusive_database
-from memoryhub.backups.revocations import Revocations, apply_revocations, read_revocations
+from memoryhub.backups.kept_revocations import (
+    Kept,
+    applicable,
+    has_changed_accounts,
+    is_newer_than,
+    kept_file,
+    read_kept,
+    write_kept,
+)
+from memoryhub.backups.revocations import (
+    Receipt,
+    Revocations,
+    apply_revocations,
+    newest_record,
+    read_revocations,
+    what_is_lacking,
+)
 from memoryhub.lib.database.migrations import OLDEST, is_too_old, pending_migrations, unknown_migrations
 from memoryhub.lib.errors import Refused
 from sessions_app.models import Workspace
@@ -35,7 +52,8 @@ class Restored:
 
     ``pending``: migrations that the backup lacks. ``secret_key``: "restored", "the same" or "another"; with another
     key, tokens and forgetting receipts don't match. ``revocations``: of the previous database, of which ``unapplied``
-    couldn't be applied; its receipts are left to ``memoryhub.forgetting.reapply``.
+    couldn't be applied; its receipts are left to ``memoryhub.forgetting.reapply``. ``kept``: what the backup lacks,
+    kept for later restores.
     """
 
     manifest: Manifest
@@ -45,6 +63,7 @@ class Restored:
     secret_key: str
     revocations: Revocations = field(default_factory=Revocations)
     unapplied: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
 
 
 def restore_backup(
@@ -71,13 +90,59 @@ def restore_backup(
                     code="restore_refused",
                 )
             revocations = _read_revocations(database, accept_unapplied=accept_unapplied)
+            known_file = kept_file(database, parent)
+            earlier = _read_kept(known_file, accept_unapplied=accept_unapplied)
             replace_with = _replace_file if database.vendor == "sqlite" else _replace_schema
             aside = replace_with(database, folder / DATABASES[manifest.vendor], manifest, stamp)
             _delete_sessions(database)
-            unapplied = apply_revocations(database, revocations)
+            again = _apply_again(database, earlier, revocations, known_file)
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
     pending = pending_migrations(set(manifest.migrations))
-    return Restored(manifest, database_label(database), aside, pending, secret_key, revocations, unapplied)
+    return Restored(manifest, database_label(database), aside, pending, secret_key, *again)
+
+
+def _apply_again(
+    database: BaseDatabaseWrapper, earlier: list[Kept], present: Revocations, file: Path
+) -> tuple[Revocations, list[str], list[str]]:
+    """Revoke again what replaced databases knew, and keep what the present one knew for later restores.
+
+    Return what is to be forgotten again with the present revocations, what couldn't be applied, and what was kept.
+    """
+    newest = newest_record(database)
+    unapplied: list[str] = []
+    kept: list[str] = []
+    receipts: list[Receipt] = []
+    found = applicable(earlier, present, newest)
+    for one in found:
+        unapplied += apply_revocations(database, one)
+        kept += what_is_lacking(database, one)
+        receipts += [receipt for receipt in one.receipts if receipt not in receipts]
+    if found[-1] is not present and has_changed_accounts(earlier, present):
+        unapplied.append(
+            gettext(
+                "changes of roles, passwords and ways to sign in since the last restore, which the backup precedes"
+            )
+        )
+    if is_newer_than(present, newest):
+        try:
+            write_kept(file, [*earlier, Kept(newest, present)])
+        except OSError as error:
+            unapplied.append(gettext("nothing could be kept for later restores: %(error)s") % {"error": error})
+    return replace(present, receipts=receipts), list(dict.fromkeys(unapplied)), list(dict.fromkeys(kept))
+
+
+def _read_kept(file: Path, *, accept_unapplied: bool) -> list[Kept]:
+    """Return what earlier restores kept. Raises Refused if it can't be read, unless that is accepted."""
+    try:
+        return read_kept(file)
+    except (OSError, ValueError) as error:
+        if accept_unapplied:
+            return []
+        raise Refused(
+            f"{file}, which contains what was revoked and forgotten before earlier restores, can't be read. Add "
+            "--accept-unapplied to restore anyway.",
+            code="restore_unapplied",
+        ) from error
 
 
 def _refuse_pooler() -> None:

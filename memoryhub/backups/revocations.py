@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 TABLES = {
     "knowledge_app_forgotten",
@@ -62,6 +62,7 @@ _PASSKEYS = """
     JOIN auth_user u ON u.id = p.user_id
 """
 _NEWEST_RECORD = "SELECT max(at) FROM sessions_app_auditrecord"
+_OF_ACCOUNTS = " WHERE object_kind IN ('user', 'webhook')"
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class Permissions:
 
     An account is identified by name and creation time, a workspace by id and creation time: another hub may use the
     same names. ``roles``: by account and workspace. ``passkeys``: account and credential id; None without the table.
+    ``accounts_changed``: the time of the newest audit record about accounts and roles.
     """
 
     newest_record: Any
@@ -112,6 +114,7 @@ class Permissions:
     workspaces: frozenset[tuple[Any, ...]]
     roles: dict[tuple[Any, ...], str]
     passkeys: frozenset[tuple[Any, ...]] | None
+    accounts_changed: Any = None
 
 
 def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
@@ -158,7 +161,8 @@ def _permissions(cursor: Any, *, has_passkeys: bool) -> Permissions:
     if has_passkeys:
         cursor.execute(_PASSKEYS)
         passkeys = frozenset(tuple(row[:3]) for row in cursor.fetchall())
-    return Permissions(newest, passwords, workspaces, roles, passkeys)
+    cursor.execute(_NEWEST_RECORD + _OF_ACCOUNTS)
+    return Permissions(newest, passwords, workspaces, roles, passkeys, cursor.fetchone()[0])
 
 
 def _receipts(cursor: Any) -> list[Receipt]:
@@ -203,6 +207,49 @@ def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -
         return [gettext("revoked tokens and accounts: %(error)s") % {"error": first_line}]
     finally:
         database.close()
+
+
+def newest_record(database: BaseDatabaseWrapper) -> Any:
+    """Return the time of the newest audit record, as the database returns it; None without any."""
+    try:
+        with database.cursor() as cursor:
+            if not set(database.introspection.table_names(cursor)) >= TABLES:
+                return None
+            cursor.execute(_NEWEST_RECORD)
+            return cursor.fetchone()[0]
+    except DatabaseError:
+        return None
+    finally:
+        database.close()
+
+
+def what_is_lacking(database: BaseDatabaseWrapper, revocations: Revocations) -> list[str]:
+    """Return in words what was revoked, but isn't in the database."""
+    try:
+        with database.cursor() as cursor:
+            if not set(database.introspection.table_names(cursor)) >= TABLES:
+                return []
+
+            def column(sql: str) -> set[Any]:
+                cursor.execute(sql)
+                return {row[0] for row in cursor.fetchall()}
+
+            names = column("SELECT username FROM auth_user")
+            workspaces = column("SELECT id FROM sessions_app_workspace")
+            tokens = {row[-1] for row in revocations.tokens} - column("SELECT token_hash FROM memoryhub_apitoken")
+            links = {row[-1] for row in revocations.invitations}
+            links -= column("SELECT token_hash FROM memoryhub_invitation")
+    except DatabaseError:
+        return []
+    finally:
+        database.close()
+    accounts = [name for name in revocations.inactive if name not in names]
+    lost = [one for one in revocations.receipts if one.workspace_id and one.workspace_id not in workspaces]
+    words = [ngettext("%(count)d revoked token", "%(count)d revoked tokens", len(tokens)) % {"count": len(tokens)}]
+    words += [ngettext("%(count)d ended link", "%(count)d ended links", len(links)) % {"count": len(links)}]
+    named = [f"receipt {one.id} of {one.workspace}: {one.kind}" for one in lost]
+    named += [gettext("the deactivated account %(name)s") % {"name": name} for name in accounts]
+    return [text for text, ended in zip(words, (tokens, links), strict=True) if ended] + named
 
 
 def _revoke_connections(cursor: Any, connections: list[tuple[Any, ...]]) -> None:

@@ -39,6 +39,12 @@ def reapply_receipts(receipts: Sequence[Receipt], *, by: By) -> list[str]:
     return unapplied
 
 
+def count_without_workspace(receipts: Sequence[Receipt]) -> int:
+    """Count the receipts of workspaces that the backup doesn't contain."""
+    known = set(Workspace.objects.values_list("pk", flat=True))
+    return sum(receipt.workspace_id is not None and receipt.workspace_id not in known for receipt in receipts)
+
+
 @db_retry.retried
 @transaction.atomic
 def _reapply(workspace: Workspace, receipt: Receipt, by: By) -> None:

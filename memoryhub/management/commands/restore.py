@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memoryhub.backups.restore import restore_backup
 from memoryhub.forgetting.forget import vacuum
-from memoryhub.forgetting.reapply import reapply_receipts
+from memoryhub.forgetting.reapply import count_without_workspace, reapply_receipts
 from memoryhub.integrity import check_memory
 from memoryhub.management.commands.backup import document, show_manifest, warnings
 from memoryhub.management.json_command import JsonCommand
@@ -48,7 +48,7 @@ class Command(JsonCommand):
         if receipts and restored.pending:  # forgetting needs the present tables
             call_command("migrate", interactive=False, verbosity=0)
             restored = replace(restored, pending=[])
-        unapplied = restored.unapplied + reapply_receipts(receipts, by=By(COMMAND, now))
+        not_forgotten = reapply_receipts(receipts, by=By(COMMAND, now))
         if receipts:
             vacuum()
         result = document(restored.manifest) | {
@@ -58,8 +58,11 @@ class Command(JsonCommand):
             "pending_migrations": restored.pending,
             "secret_key_now": restored.secret_key,
             "warnings": warnings(restored.manifest),
-            "forgotten_again": len(receipts),
-            "unapplied": unapplied,
+            "forgotten_again": len(receipts)
+            - len(not_forgotten)
+            - (count_without_workspace(receipts) if receipts else 0),
+            "unapplied": restored.unapplied + not_forgotten,
+            "kept": restored.kept,
             "broken": None,
         }
         if not restored.pending:
@@ -81,6 +84,8 @@ class Command(JsonCommand):
             self.line(f"  forgotten    {result['forgotten_again']} receipts re-applied")
         for what in result["unapplied"]:
             self.line(f"Not re-applied: {what}")
+        if result["kept"]:
+            self.line(f"Kept for the next restore, because the backup lacks them: {', '.join(result['kept'])}")
         if result["pending_migrations"]:
             self.line(f"Pending migrations: {len(result['pending_migrations'])}")
             self.line("`migrate` or the next `serve` applies them. Then run check_memory.")
