@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, key_check, key_file, verified_backup, work_lock
+from memoryhub.backups.ended_methods import Again
 from memoryhub.backups.in_use_lock import database_label, exclusive_database
 from memoryhub.backups.kept_revocations import (
     Kept,
@@ -53,7 +54,7 @@ class Restored:
     ``pending``: migrations that the backup lacks. ``secret_key``: "restored", "the same" or "another"; with another
     key, tokens and forgetting receipts don't match. ``revocations``: of the previous database, of which ``unapplied``
     couldn't be applied; its receipts are left to ``memoryhub.forgetting.reapply``. ``kept``: what the backup lacks,
-    kept for later restores.
+    kept for later restores. ``ended``: what the backup has, and what has ended or changed since.
     """
 
     manifest: Manifest
@@ -64,6 +65,7 @@ class Restored:
     revocations: Revocations = field(default_factory=Revocations)
     unapplied: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
 
 
 def restore_backup(
@@ -103,22 +105,24 @@ def restore_backup(
 
 def _apply_again(
     database: BaseDatabaseWrapper, earlier: list[Kept], present: Revocations, file: Path
-) -> tuple[Revocations, list[str], list[str]]:
+) -> tuple[Revocations, list[str], list[str], list[str]]:
     """Revoke again what replaced databases knew, and keep what the present one knew for later restores.
 
-    Return what is to be forgotten again with the present revocations, what couldn't be applied, and what was kept.
+    Return the present revocations with all receipts, what couldn't be applied, what was kept, and what ended again.
     """
     newest = newest_record(database)
-    unapplied: list[str] = []
+    again = Again()
     kept: list[str] = []
     receipts: list[Receipt] = []
     found = applicable(earlier, present, newest)
     for one in found:
-        unapplied += apply_revocations(database, one)
+        done = apply_revocations(database, one)
+        again.ended += done.ended
+        again.unapplied += done.unapplied
         kept += what_is_lacking(database, one)
         receipts += [receipt for receipt in one.receipts if receipt not in receipts]
     if found[-1] is not present and has_changed_accounts(earlier, present):
-        unapplied.append(
+        again.unapplied.append(
             gettext(
                 "changes of roles, passwords and ways to sign in since the last restore, which the backup precedes"
             )
@@ -127,8 +131,9 @@ def _apply_again(
         try:
             write_kept(file, [*earlier, Kept(newest, present)])
         except OSError as error:
-            unapplied.append(gettext("nothing could be kept for later restores: %(error)s") % {"error": error})
-    return replace(present, receipts=receipts), list(dict.fromkeys(unapplied)), list(dict.fromkeys(kept))
+            again.unapplied.append(gettext("nothing could be kept for later restores: %(error)s") % {"error": error})
+    unapplied, kept, ended = (list(dict.fromkeys(texts)) for texts in (again.unapplied, kept, again.ended))
+    return replace(present, receipts=receipts), unapplied, kept, ended
 
 
 def _read_kept(file: Path, *, accept_unapplied: bool) -> list[Kept]:

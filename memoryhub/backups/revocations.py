@@ -14,6 +14,8 @@ from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext, ngettext
 
+from memoryhub.backups.ended_methods import Again, Methods, end_methods, read_methods
+
 TABLES = {
     "knowledge_app_forgotten",
     "sessions_app_workspace",
@@ -106,7 +108,8 @@ class Permissions:
 
     An account is identified by name and creation time, a workspace by id and creation time: another hub may use the
     same names. ``roles``: by account and workspace. ``passkeys``: account and credential id; None without the table.
-    ``accounts_changed``: the time of the newest audit record about accounts and roles.
+    ``accounts_changed``: the time of the newest audit record about accounts and roles. ``methods``: other ways to
+    sign in, webhooks and switches.
     """
 
     newest_record: Any
@@ -115,6 +118,7 @@ class Permissions:
     roles: dict[tuple[Any, ...], str]
     passkeys: frozenset[tuple[Any, ...]] | None
     accounts_changed: Any = None
+    methods: Methods = field(default_factory=dict)
 
 
 def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
@@ -140,7 +144,7 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
                 ),
                 [name for (name,) in rows("SELECT username FROM auth_user WHERE NOT is_active")],
                 [name for (name,) in rows("SELECT username FROM auth_user WHERE NOT is_superuser")],
-                _permissions(cursor, has_passkeys=PASSKEYS in tables),
+                _permissions(database, cursor, has_passkeys=PASSKEYS in tables),
             )
     except (DatabaseError, ValueError):
         return None
@@ -148,7 +152,7 @@ def read_revocations(database: BaseDatabaseWrapper) -> Revocations | None:
         database.close()
 
 
-def _permissions(cursor: Any, *, has_passkeys: bool) -> Permissions:
+def _permissions(database: BaseDatabaseWrapper, cursor: Any, *, has_passkeys: bool) -> Permissions:
     cursor.execute(_NEWEST_RECORD)
     newest = cursor.fetchone()[0]
     cursor.execute(_ACCOUNTS)
@@ -162,7 +166,8 @@ def _permissions(cursor: Any, *, has_passkeys: bool) -> Permissions:
         cursor.execute(_PASSKEYS)
         passkeys = frozenset(tuple(row[:3]) for row in cursor.fetchall())
     cursor.execute(_NEWEST_RECORD + _OF_ACCOUNTS)
-    return Permissions(newest, passwords, workspaces, roles, passkeys, cursor.fetchone()[0])
+    changed = cursor.fetchone()[0]
+    return Permissions(newest, passwords, workspaces, roles, passkeys, changed, read_methods(database, cursor))
 
 
 def _receipts(cursor: Any) -> list[Receipt]:
@@ -187,24 +192,21 @@ def _receipt(row: dict[str, Any]) -> Receipt:
     )
 
 
-def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -> list[str]:
-    """Revoke tokens, links, roles and passkeys, deactivate and demote accounts, and keep changed passwords.
-
-    Return what couldn't be applied.
-    """
+def apply_revocations(database: BaseDatabaseWrapper, revocations: Revocations) -> Again:
+    """Revoke tokens, links, roles and ways to sign in, deactivate and demote accounts, and keep changed passwords."""
     try:
         with database.cursor() as cursor:
             tables = set(database.introspection.table_names(cursor))
             if not tables >= TABLES:
-                return []
+                return Again()
             if READ_GRANTS in tables:
                 cursor.executemany(_END_READ_GRANT, revocations.read_grants)
             if CONNECTIONS in tables:
                 _revoke_connections(cursor, revocations.connections)
-            return _apply(cursor, revocations, has_passkeys=PASSKEYS in tables)
+            return _apply(database, cursor, revocations, has_passkeys=PASSKEYS in tables)
     except DatabaseError as error:
         first_line = str(error).strip().partition("\n")[0]
-        return [gettext("revoked tokens and accounts: %(error)s") % {"error": first_line}]
+        return Again(unapplied=[gettext("revoked tokens and accounts: %(error)s") % {"error": first_line}])
     finally:
         database.close()
 
@@ -258,23 +260,25 @@ def _revoke_connections(cursor: Any, connections: list[tuple[Any, ...]]) -> None
         cursor.execute(_REVOKE_CONNECTION, [revoked_at or now, key, refresh_hash, revoked_at is not None])
 
 
-def _apply(cursor: Any, revocations: Revocations, *, has_passkeys: bool) -> list[str]:
+def _apply(database: BaseDatabaseWrapper, cursor: Any, revocations: Revocations, *, has_passkeys: bool) -> Again:
     revoke = "UPDATE memoryhub_apitoken SET revoked_at = %s WHERE token_hash = %s AND revoked_at IS NULL"
     end_link = "UPDATE memoryhub_invitation SET used_at = %s, revoked_at = %s WHERE token_hash = %s"
     for row in revocations.tokens:
         cursor.execute(revoke, row)
     for row in revocations.invitations:
         cursor.execute(end_link, row)
-    deleted = []
+    deleted, again = [], Again()
     if (present := revocations.permissions) and not _is_newer(cursor, present):
         if has_passkeys and present.passkeys is not None:
             _remove_passkeys(cursor, present, present.passkeys)
         deleted = _apply_permissions(cursor, present)
+        again = end_methods(database, cursor, present.methods, present.passwords, present.workspaces)
     changes = [("is_active = false", name) for name in (*revocations.inactive, *deleted)]
     changes += [("is_superuser = false, is_staff = false", name) for name in revocations.no_operators]
     only_operators = [name for change, name in changes if not _restrict(cursor, change, name)]
     message = gettext("%(name)s stays an active hub operator, because the backup has no other one")
-    return [message % {"name": name} for name in dict.fromkeys(only_operators)]
+    again.unapplied += [message % {"name": name} for name in dict.fromkeys(only_operators)]
+    return again
 
 
 def _is_newer(cursor: Any, present: Permissions) -> bool:

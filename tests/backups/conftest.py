@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from django.conf import settings as hub
+from django.conf import settings as test_settings
 from django.db import connection
 from django.test import override_settings
 
 from memoryhub.backups import encryption
 from memoryhub.backups.create import create_backup
-from tests.backups.databases import KEY, ON_POSTGRES
+from tests.backups.databases import KEY, ON_POSTGRES, Hub
 from tests.hub import NOW
 
 
@@ -18,7 +18,7 @@ def home(settings, tmp_path, monkeypatch):
     settings.MEMORYHUB_HOME = home = tmp_path / "home"
     settings.MEMORYHUB_BACKUP_DIR = home / "backups"
     home.mkdir()
-    (home / "secret_key").write_text(hub.SECRET_KEY)
+    (home / "secret_key").write_text(test_settings.SECRET_KEY)
     return home
 
 
@@ -26,7 +26,7 @@ def home(settings, tmp_path, monkeypatch):
 def source(django_db_setup, django_db_blocker, tmp_path_factory):
     """Return an encrypted backup of a migrated, empty database."""
     home = tmp_path_factory.mktemp("first-hub")
-    (home / "secret_key").write_text(hub.SECRET_KEY)
+    (home / "secret_key").write_text(test_settings.SECRET_KEY)
     with (
         django_db_blocker.unblock(),
         override_settings(MEMORYHUB_HOME=home, MEMORYHUB_BACKUP_KEY=KEY),
@@ -55,3 +55,9 @@ def elsewhere(tmp_path, django_db_blocker):
     other.close()
     with connection._nodb_cursor() as cursor:
         cursor.execute(f'DROP DATABASE "{name}"')
+
+
+@pytest.fixture
+def hub(elsewhere, home, monkeypatch):
+    monkeypatch.setattr("memoryhub.backups.restore.STAMP", "%Y%m%dT%H%M%S%fZ")  # two restores in a second
+    return Hub(elsewhere, home)

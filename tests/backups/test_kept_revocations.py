@@ -13,7 +13,7 @@ from memoryhub.accounts.people import RoleChange, change_roles, deactivate
 from memoryhub.accounts.sign_ins import change_password
 from memoryhub.agents.api_tokens import issue_token
 from memoryhub.backups.errors import BackupFailed
-from memoryhub.backups.kept_revocations import kept_file, read_kept
+from memoryhub.backups.kept_revocations import read_kept
 from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.forgetting.forget import forget
 from memoryhub.models import ApiToken
@@ -22,7 +22,7 @@ from sessions_app.services.audit import By
 from sessions_app.services.workspaces import create_workspace
 from tests.backups.databases import ON_POSTGRES, back_up, restore
 from tests.hub import PERSON, add, open_at, raises_code
-from tests.other_hub import manage, other_hub
+from tests.other_hub import manage
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -35,30 +35,6 @@ pytestmark = [
 
 def by() -> By:
     return By(PERSON, timezone.now())
-
-
-class Hub:
-    """The database ``elsewhere``, with short ways to work in it."""
-
-    def __init__(self, database, home):
-        self.database, self.home = database, home
-        self.name = str(database.settings_dict["NAME"])
-
-    def restore(self, made) -> str:
-        return manage(self.home, self.name, "restore", str(made.file), "--yes")
-
-    def use(self):
-        return other_hub(self.home, self.name)
-
-    @property
-    def kept(self):
-        return kept_file(self.database, self.home if ON_POSTGRES else self.home.parent)
-
-
-@pytest.fixture
-def hub(elsewhere, home, monkeypatch):
-    monkeypatch.setattr("memoryhub.backups.restore.STAMP", "%Y%m%dT%H%M%S%fZ")  # two restores in a second
-    return Hub(elsewhere, home)
 
 
 @pytest.fixture

@@ -63,6 +63,7 @@ class Command(JsonCommand):
             - (count_without_workspace(receipts) if receipts else 0),
             "unapplied": restored.unapplied + not_forgotten,
             "kept": restored.kept,
+            "ended_again": restored.ended,
             "broken": None,
         }
         if not restored.pending:
@@ -82,10 +83,7 @@ class Command(JsonCommand):
             self.line(f"  moved aside  {result['put_aside']}: delete it when all is well")
         if result["forgotten_again"]:
             self.line(f"  forgotten    {result['forgotten_again']} receipts re-applied")
-        for what in result["unapplied"]:
-            self.line(f"Not re-applied: {what}")
-        if result["kept"]:
-            self.line(f"Kept for the next restore, because the backup lacks them: {', '.join(result['kept'])}")
+        self._show_again(result)
         if result["pending_migrations"]:
             self.line(f"Pending migrations: {len(result['pending_migrations'])}")
             self.line("`migrate` or the next `serve` applies them. Then run check_memory.")
@@ -93,6 +91,14 @@ class Command(JsonCommand):
             self._show_check(result["broken"])
         if result["secret_key_now"] == "another":  # noqa: S105  no secret
             self.line(ANOTHER_KEY)
+
+    def _show_again(self, result: dict[str, Any]) -> None:
+        for what in result["ended_again"]:
+            self.line(f"Ended or changed again: {what}")
+        for what in result["unapplied"]:
+            self.line(f"Not re-applied: {what}")
+        if result["kept"]:
+            self.line(f"Kept for the next restore, because the backup lacks them: {', '.join(result['kept'])}")
 
     def _show_check(self, broken: list[dict[str, str]]) -> None:
         if not broken:
