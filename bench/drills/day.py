@@ -252,7 +252,9 @@ def restore_in_place(day: Day) -> None:
     began = time.monotonic()
     day.hub.stop()
     made = manage(day.hub.home, "backup", str(day.folder))
-    manage(day.hub.home, "restore", made["file"], "--yes")
+    restored = manage(day.hub.home, "restore", made["file"], "--yes")
+    for slug in restored["no_longer_written"]:
+        manage(day.hub.home, "sync", slug, "--two-way")
     day.hub.start()
     print(f"restored into the hub itself; it was away for {time.monotonic() - began:.0f} s", flush=True)
     day.is_open = True

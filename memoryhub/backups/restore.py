@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext
 
 from memoryhub.backups import postgres, sqlite
+from memoryhub.backups.agents_files import stop_writing
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, key_check, key_file, verified_backup, work_lock
 from memoryhub.backups.ended_methods import Again
@@ -55,6 +56,7 @@ class Restored:
     key, tokens and forgetting receipts don't match. ``revocations``: of the previous database, of which ``unapplied``
     couldn't be applied; its receipts are left to ``memoryhub.forgetting.reapply``. ``kept``: what the backup lacks,
     kept for later restores. ``ended``: what the backup has, and what has ended or changed since.
+    ``no_longer_written``: the workspaces whose agents' files aren't written to any more.
     """
 
     manifest: Manifest
@@ -66,6 +68,7 @@ class Restored:
     unapplied: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    no_longer_written: list[str] = field(default_factory=list)
 
 
 def restore_backup(
@@ -98,9 +101,10 @@ def restore_backup(
             aside = replace_with(database, folder / DATABASES[manifest.vendor], manifest, stamp)
             _delete_sessions(database)
             again = _apply_again(database, earlier, revocations, known_file)
+            no_longer_written = stop_writing(database)
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
     pending = pending_migrations(set(manifest.migrations))
-    return Restored(manifest, database_label(database), aside, pending, secret_key, *again)
+    return Restored(manifest, database_label(database), aside, pending, secret_key, *again, no_longer_written)
 
 
 def _apply_again(

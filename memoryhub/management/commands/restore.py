@@ -64,6 +64,7 @@ class Command(JsonCommand):
             "unapplied": restored.unapplied + not_forgotten,
             "kept": restored.kept,
             "ended_again": restored.ended,
+            "no_longer_written": restored.no_longer_written,
             "broken": None,
         }
         if not restored.pending:
@@ -93,6 +94,9 @@ class Command(JsonCommand):
             self.line(ANOTHER_KEY)
 
     def _show_again(self, result: dict[str, Any]) -> None:
+        if slugs := ", ".join(result["no_longer_written"]):
+            self.line(f"Agents' files aren't written any more: {slugs}. They may be newer than the backup:")
+            self.line("compare them on the Sync pages, then turn two-way sync on again.")
         for what in result["ended_again"]:
             self.line(f"Ended or changed again: {what}")
         for what in result["unapplied"]:
