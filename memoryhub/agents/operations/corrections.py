@@ -11,6 +11,7 @@ from django.db import transaction
 
 from knowledge_app.models import Fact, KeyValue, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import with_fact, without_facts
+from knowledge_app.services.documents.fact_steps import steps_of
 from knowledge_app.services.documents.proposals import MAX_FACT, Written, propose_text, write_text
 from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.agent_changes import propose_if_needed
@@ -24,7 +25,7 @@ from memoryhub.agents.operations.reading import record_access
 from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.validation import clean_text
-from memoryhub.origins.explanation import find_fact, steps_of
+from memoryhub.origins.explanation import find_fact
 from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import By
 
