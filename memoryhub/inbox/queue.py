@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Case, CharField, Expression, F, IntegerField, Min, QuerySet, Subquery, Value, When
 from django.db.models.expressions import RawSQL
@@ -22,6 +21,7 @@ from django.utils.dateparse import parse_datetime
 
 from knowledge_app.models import Concern
 from memoryhub.inbox import failures, sources
+from memoryhub.lib.database.fixed_sql import keys_sql, with_literals
 from sessions_app.models import ImportReport, Run, Workspace
 
 FIELDS = ("item_severity", "item_kind", "item_since", "item_table", "item_pk", "item_workspace")
@@ -96,10 +96,7 @@ def _row(severity: int, kind: str, since: datetime | str | None, table: str, pk:
 
 
 def _select(scope: QueueScope, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    try:
-        shown, shown_params = scope.workspaces.order_by().values("pk").query.sql_with_params()
-    except EmptyResultSet:
-        return []
+    shown, shown_params = keys_sql(scope.workspaces)
     items, items_params = _items_sql(scope.of_hub, timezone.now().replace(second=0, microsecond=0))
     with connection.cursor() as cursor:
         head = f"WITH {SHOWN}(id) AS ({shown}), items AS ({items})"
@@ -109,7 +106,7 @@ def _select(scope: QueueScope, sql: str, params: Sequence[Any] = ()) -> list[tup
 
 
 @lru_cache(maxsize=4)
-def _items_sql(of_hub: bool, now: datetime) -> tuple[str, tuple[Any, ...]]:  # noqa: FBT001
+def _items_sql(of_hub: bool, now: datetime) -> tuple[str, list[Any]]:  # noqa: FBT001
     """Return the UNION of all items of the workspaces in SHOWN.
 
     Every page has a count of them, and Django takes longer to build the query than to run it. So it is built once a
@@ -117,8 +114,7 @@ def _items_sql(of_hub: bool, now: datetime) -> tuple[str, tuple[Any, ...]]:  # n
     """
     shown = Workspace.objects.filter(pk__in=RawSQL(f"SELECT id FROM {SHOWN}", ()))  # noqa: S608, S611
     first, *others = _sources(shown, now, of_hub=of_hub)
-    sql, params = first.union(*others, all=True).query.sql_with_params()
-    return sql, tuple(params)
+    return with_literals(*first.union(*others, all=True).query.sql_with_params())
 
 
 def _sources(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> list[Items]:
