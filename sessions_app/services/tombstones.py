@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from memoryhub.lib.layouts.records import SessionRecord
@@ -22,23 +21,15 @@ def tombstone_of(workspace: Workspace, record: SessionRecord) -> DeletedSession 
         return found
     if workspace.pk is None or Session.objects.filter(workspace_id=workspace.pk, key=record.key).exists():
         return None
-    return _copied(tombstones.exclude(entry_count=0).exclude(content_hash=""), record)
+    count = len(record.entries)
+    sizes = {"entry_count": count} if record.is_by_id else {"entry_count__lte": count}  # a longer one may be a fork
+    return _copied(tombstones.filter(**sizes).exclude(entry_count=0).exclude(content_hash=""), record)
 
 
 def _copied(tombstones: Iterable[DeletedSession], record: SessionRecord) -> DeletedSession | None:
-    """Return the tombstone of the session with whose messages a record begins, if all have times or ids.
-
-    A longer record whose messages have ids may be a fork with messages of its own, so it isn't a copy.
-    """
-    by_count: defaultdict[int, dict[str, DeletedSession]] = defaultdict(dict)
-    for one in tombstones:
-        by_count[one.entry_count][one.content_hash] = one
-    if record.is_by_id:
-        by_count = defaultdict(dict, {count: by_count[count] for count in by_count.keys() & {len(record.entries)}})
-    for count, digest in _digests(record) if by_count else ():
-        if count in by_count and (found := by_count[count].get(digest)):
-            return found
-    return None
+    """Return the tombstone of the session with whose messages a record begins, if all have times or ids."""
+    known = {(one.entry_count, one.content_hash): one for one in tombstones}
+    return next((known[start] for start in _digests(record) if start in known), None) if known else None
 
 
 def _digests(record: SessionRecord) -> Iterator[tuple[int, str]]:
