@@ -17,6 +17,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memoryhub.backups.revocations import Permissions, Receipt, Revocations
+from memoryhub.backups.sqlite import fsync_folder
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def write_kept(file: Path, kept: Sequence[Kept]) -> None:
         handle.flush()
         os.fsync(handle.fileno())
     draft.replace(file)
+    fsync_folder(file.parent)
 
 
 def applicable(kept: Sequence[Kept], present: Revocations, newest: Any) -> list[Revocations]:
