@@ -15,14 +15,26 @@ import pytest
 MOST_PROCESSES = 16
 EXAMPLE = "tests/test_house.py"
 HOW_TO_RUN_ONE = f"To run one file or one test: python3 manage.py test {EXAMPLE} (or {EXAMPLE}::test_name)"
+QUICK = "not slow and not browser"
+HOW_TO_RUN_ALL = "Slow tests and browser tests are left out. To run them too: python3 manage.py test --all"
 NO_TESTS_RUN = ("collectonly", "help", "version", "markers", "cacheshow", "showfixtures", "show_fixtures_per_test")
 NEEDS_ONE_PROCESS = ("usepdb", "trace", "setuponly", "setupshow", "setupplan", "lf", "stepwise", *NO_TESTS_RUN)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run the slow tests and the browser tests too")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Add the number of processes to the options, before other plugins read them (pytest-cov does)."""
+    """Leave out slow tests if nothing is chosen, and add the number of processes.
+
+    This is done before other plugins read the options (pytest-cov does).
+    """
     options = early_config.known_args_namespace
+    if not (options.all or options.file_or_dir or options.keyword or options.markexpr or options.lf):
+        options.markexpr = QUICK
+        args[:0] = ["-m", QUICK]
     if not early_config.pluginmanager.hasplugin("xdist"):
         return
     if options.numprocesses is None and not options.tx and not _needs_one_process(options):
@@ -66,7 +78,7 @@ def chromium_path() -> str | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     if config.option.help:
-        sys.stdout.write(f"{HOW_TO_RUN_ONE}\nTo run all tests in one process, and see their output: add -s\n\n")
+        sys.stdout.write(f"{HOW_TO_RUN_ONE}\nTo run the tests in one process, and see their output: add -s\n\n")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,7 +94,7 @@ def _opening(config: pytest.Config) -> Iterator[str]:
     number = f"{processes} processes" if processes > 1 else "one process"
     yield f"Running tests in {number}, on {_database()}."
     if config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword:
-        yield _browser_tests(config.option.markexpr)
+        yield HOW_TO_RUN_ALL if config.option.markexpr == QUICK else _browser_tests(config.option.markexpr)
         yield HOW_TO_RUN_ONE
 
 
@@ -111,5 +123,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
     elif config.args_source is config.ArgsSource.TESTPATHS:
         terminalreporter.write_line(HOW_TO_RUN_ONE)
+    if config.option.markexpr == QUICK:
+        terminalreporter.write_line(HOW_TO_RUN_ALL)
     if not os.environ.get("TEST_DATABASE_URL"):
         terminalreporter.write_line("These tests ran on SQLite. To run them on PostgreSQL, set TEST_DATABASE_URL.")

@@ -76,7 +76,7 @@ def _asks_a_database(item: pytest.Item) -> bool:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if LEAVE_OUT:
         terminalreporter.write_line(
-            "Tests that don't use the database were left out. They run with the tests on SQLite."
+            "Tests that don't use the database were left out, and slow ones that aren't about it: they run on SQLite."
         )
 
 

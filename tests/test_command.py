@@ -28,7 +28,7 @@ def options_for(request, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "line", ["", "-x", "tests/lib", "-k merge", "tests/test_asgi.py tests/test_house.py", "--cov"]
+    "line", ["--all", "-x --all", "tests/lib", "-k merge", "tests/test_asgi.py tests/test_house.py", "--cov -m slow"]
 )
 def test_many_tests_use_several_processes(options_for, line):
     assert options_for(line) == ["--dist", "worksteal", "-n", "6", *line.split()]
@@ -41,16 +41,16 @@ def test_many_tests_use_several_processes(options_for, line):
         "tests/test_house.py::test_files_stay_small",
         "tests/test_house.py::test_files_stay_small tests/test_asgi.py::test_nothing",
         "tests/missing.py tests/test_house.py",
-        "--pdb",
-        "--trace",
-        "-s",
+        "--pdb --all",
+        "--trace --all",
+        "-s --all",
         "--lf",
-        "--collect-only",
-        "--fixtures",
-        "--help",
-        "-n 0",
+        "--collect-only --all",
+        "--fixtures -k merge",
+        "--help -k merge",
+        "-n 0 --all",
         "-n 0 tests/lib",
-        "--tx 2*popen --dist load",
+        "--tx 2*popen --dist load --all",
     ],
 )
 def test_explicit_options_are_kept(options_for, line):
@@ -58,9 +58,18 @@ def test_explicit_options_are_kept(options_for, line):
 
 
 def test_the_number_of_processes_can_be_chosen(options_for):
-    assert options_for("-n 3") == ["--dist", "worksteal", "-n", "3"]
-    assert options_for("-n 3 --dist loadfile") == ["-n", "3", "--dist", "loadfile"]
+    assert options_for("--all -n 3") == ["--dist", "worksteal", "--all", "-n", "3"]
+    assert options_for("--all -n 3 --dist loadfile") == ["--all", "-n", "3", "--dist", "loadfile"]
+
+
+@pytest.mark.parametrize("line", ["", "-x", "--cov", "-p no:randomly"])
+def test_slow_tests_are_left_out_if_nothing_is_chosen(options_for, line):
+    assert options_for(line) == ["--dist", "worksteal", "-n", "6", "-m", command.QUICK, *line.split()]
+
+
+def test_one_process_leaves_them_out_too(options_for):
+    assert options_for("-n 0") == ["-m", command.QUICK, "-n", "0"]
 
 
 def test_one_process_runs_everything_without_xdist(options_for):
-    assert options_for("-p no:xdist", has_xdist=False) == ["-p", "no:xdist"]
+    assert options_for("--all -p no:xdist", has_xdist=False) == ["--all", "-p", "no:xdist"]

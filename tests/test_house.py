@@ -118,6 +118,7 @@ def _functions(parent: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
             yield from _functions(node)
 
 
+@pytest.mark.slow
 def test_functions_stay_short():
     long = {
         f"{path.relative_to(ROOT).as_posix()} {node.name}": lines

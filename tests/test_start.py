@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from django.conf import settings
 
 PROGRAM = """import sys, django; django.setup(); import memoryhub.urls; print(*sys.modules)
@@ -18,6 +19,7 @@ ONLY_FOR_SOME_WORK = {"detect_secrets", "mcp", "networkx", "numpy", "openai", "o
 ONLY_IF_ON = {"prometheus_client", "opentelemetry.sdk", "opentelemetry.exporter"}
 
 
+@pytest.mark.slow
 def test_packages_that_only_some_work_needs_are_imported_by_that_work():
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "DATABASE_URL": ""}
     command = [sys.executable, "-c", PROGRAM]

@@ -97,6 +97,7 @@ def test_the_session_key_changes(provider, vera):
 # False answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lists_all", [False, True])
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_false_token_signs_nobody_in(name, lists_all, provider, vera):

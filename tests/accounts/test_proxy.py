@@ -281,6 +281,7 @@ def test_an_invited_person_gets_an_account_with_the_name_that_the_proxy_gave(beh
 # Settings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "said"),
     [

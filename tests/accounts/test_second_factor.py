@@ -193,6 +193,7 @@ def test_guessing_codes_is_rate_limited(vera, secret, clock):
     assert client.post("/login/code/", {"code": app_code(secret)}).status_code == 302
 
 
+@pytest.mark.slow
 def test_guessing_slowly_is_limited_too(vera, secret, clock):
     answers = []
     for n in range(21):

@@ -217,6 +217,8 @@ def test_a_selection_that_changed_meanwhile_is_shown_again(admin_client, workspa
     assert not Run.objects.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     ("action", "values"),
     [("withdraw", {"reason": ""}), ("recategorise", {"category": "mood"}), ("tag", {"add": " , "})],

@@ -74,6 +74,7 @@ def address(model, page="changelist", **values):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", **values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_every_list_row_and_search_opens_with_constant_queries_and_no_script(admin_client, model):
     for _ in range(3):
@@ -105,6 +106,7 @@ def test_every_table_is_there():
     assert ours - set(MODELS) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", READ_ONLY, ids=lambda model: model._meta.label)
 def test_rows_that_services_write_are_read_only(admin_client, model):
     row = make(model)

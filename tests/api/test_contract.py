@@ -21,6 +21,7 @@ SETTINGS = Path(__file__).resolve().parents[2] / "bench" / "schemathesis.toml"
 UNQUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
+@pytest.mark.slow
 def test_every_response_matches_the_schema(workspace):
     import schemathesis  # takes a second, in each process that collects the tests
     from schemathesis.config import SchemathesisConfig

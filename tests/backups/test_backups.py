@@ -235,6 +235,8 @@ def test_the_next_backup_removes_files_of_a_killed_one(home, tmp_path):
     assert not left.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_commands_create_verify_and_restore(command, elsewhere, tmp_path, monkeypatch):
     made = command("backup", str(tmp_path / "out"))
     checked = command("backup", "--verify", made["file"])

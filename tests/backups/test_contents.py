@@ -63,6 +63,7 @@ def test_backups_contain_no_cached_graphs(workspace, tmp_path):
     assert all(b"xyzzy" not in file.read_bytes() for file in unpacked.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_session_keys_of_an_older_backup_are_reported_and_not_restored(
     client, command, elsewhere, tmp_path, monkeypatch
@@ -134,11 +135,13 @@ def forge(monkeypatch, statements: str) -> None:
     monkeypatch.setattr(sqlite, "delete_sessions", change)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
 def test_the_expected_schema_is_that_of_a_migrated_database():
     assert migrated_schema() == read_schema(Path(connection.settings_dict["NAME"]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
 @pytest.mark.parametrize("statements", FORGED, ids=["view", "trigger", "changed trigger", "column"])
 def test_an_unknown_schema_is_refused(statements, command, elsewhere, monkeypatch, tmp_path):

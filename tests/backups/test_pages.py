@@ -80,6 +80,7 @@ def test_the_page_shows_why_a_check_failed(admin_client, made):
     assert "damaged or truncated" in admin_client.get(URL).content.decode()
 
 
+@pytest.mark.slow
 def test_a_failure_is_shown_until_one_succeeds(admin_client, settings, monkeypatch):
     settings.MEMORYHUB_BACKUP_KEY = "short"
     admin_client.post(reverse("make-backup"))
@@ -131,6 +132,7 @@ def test_a_queued_backup_can_be_cancelled(admin_client):
     assert AuditRecord.objects.get().action == "backup.cancelled"
 
 
+@pytest.mark.slow
 def test_a_requested_backup_is_created_after_a_scheduled_one(admin_client):
     admin_client.post(reverse("make-backup"))
     folder.create_in_folder(actor=folder.SCHEDULE, clock=timezone.now)

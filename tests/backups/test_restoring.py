@@ -33,6 +33,8 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_a_backup_under_load_is_a_snapshot_and_restores_the_same_rows(workspace, elsewhere, tmp_path):
     written, stopping = [], threading.Event()
@@ -69,6 +71,8 @@ def test_a_backup_under_load_is_a_snapshot_and_restores_the_same_rows(workspace,
     assert restored.aside == ""
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_database_in_use_is_refused_or_moved_aside(source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     restore(source, elsewhere)
@@ -221,6 +225,8 @@ def test_the_write_ahead_log_of_a_crash_is_moved_aside(tmp_path):
     assert not Path(f"{file}-wal").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
 def test_a_damaged_database_is_moved_aside(source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = KEY

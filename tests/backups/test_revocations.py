@@ -64,6 +64,7 @@ def rows(database, sql: str) -> list[tuple]:
     return found
 
 
+@pytest.mark.slow
 def test_tokens_links_and_accounts_are_revoked_again(backup, elsewhere):
     restore(backup, elsewhere)
     change(
@@ -88,6 +89,7 @@ def test_tokens_links_and_accounts_are_revoked_again(backup, elsewhere):
 HASHES = "SELECT name, revoked_at FROM memoryhub_apitoken WHERE name LIKE 'Client%' ORDER BY name"
 
 
+@pytest.mark.slow
 def test_oauth_connections_that_were_ended_or_renewed_do_not_come_back(workspace, tmp_path, elsewhere):
     user = User.objects.create_superuser("olga")
     for name in ("Client kept", "Client revoked", "Client used", "Client used and revoked"):
@@ -145,6 +147,7 @@ def backup_of_members(workspace, tmp_path):
     return back_up(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_newer", [True, False])
 def test_removed_roles_and_old_passwords_do_not_come_back(backup_of_members, elsewhere, is_newer):
     restore(backup_of_members, elsewhere)
@@ -167,6 +170,7 @@ def test_removed_roles_and_old_passwords_do_not_come_back(backup_of_members, els
     assert texts(elsewhere, PASSWORDS)["edda"] == "old"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_newer", [True, False])
 def test_removed_passkeys_do_not_come_back(workspace, tmp_path, elsewhere, is_newer):
     open_at(workspace)  # writes an audit record
@@ -192,6 +196,7 @@ def test_removed_passkeys_do_not_come_back(workspace, tmp_path, elsewhere, is_ne
     assert set(found) == {"kept", "of another account"} | (set() if is_newer else {"removed"})
 
 
+@pytest.mark.slow
 def test_a_database_without_passkeys_removes_none(workspace, tmp_path, elsewhere):
     user = User.objects.create_superuser("olga")
     Passkey.objects.create(user=user, name="Laptop", credential_id="x")
@@ -204,6 +209,7 @@ def test_a_database_without_passkeys_removes_none(workspace, tmp_path, elsewhere
     assert texts(elsewhere, "SELECT name, credential_id FROM memoryhub_passkey") == {"Laptop": "x"}
 
 
+@pytest.mark.slow
 def test_deleted_accounts_come_back_deactivated_and_others_of_the_same_name_unchanged(backup_of_members, elsewhere):
     restore(backup_of_members, elsewhere)
     change(
@@ -220,6 +226,7 @@ def test_deleted_accounts_come_back_deactivated_and_others_of_the_same_name_unch
     assert texts(elsewhere, PASSWORDS)["erik"] == "old"
 
 
+@pytest.mark.slow
 def test_the_only_operator_is_not_removed_but_named(backup, elsewhere):
     restore(backup, elsewhere)
     change(elsewhere, "UPDATE auth_user SET is_active = false")
@@ -230,6 +237,7 @@ def test_the_only_operator_is_not_removed_but_named(backup, elsewhere):
     assert (True, True) in rows(elsewhere, "SELECT is_active, is_superuser FROM auth_user")
 
 
+@pytest.mark.slow
 def test_receipts_without_hashes_need_confirmation(backup, elsewhere):
     restore(backup, elsewhere)
     change(
@@ -264,6 +272,7 @@ def forget_and_bring_back(session, erasure: ErasureRequest) -> list:
     return revocations.receipts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["phrase", "person"])
 def test_forgotten_words_are_forgotten_again(kind, session):
     receipts = forget_and_bring_back(session, ErasureRequest(kind, ("quicksilver",)))
@@ -301,6 +310,7 @@ def test_an_erasure_in_a_workspace_alone_stays_there(session):
     assert RecentSearch.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_forgotten_session_is_forgotten_again(session):
     workspace, key = session.workspace, session.key
     receipts = forget_and_bring_back(session, ErasureRequest("session", session=session))

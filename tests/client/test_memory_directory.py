@@ -11,6 +11,7 @@ pytestmark = pytest.mark.django_db
 NOTES = "/memories/work/notes.md"
 
 
+@pytest.mark.slow
 def test_files_are_created_changed_and_removed(workspace):
     hub = waiting(token_for(workspace, *ALL))
     directory = MemoryDirectory(hub)

@@ -292,6 +292,8 @@ def test_stored_markup_is_escaped_on_action_pages(workspace, editor):
         assert "<img src=x" not in page
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_lists_run_the_same_queries_for_ten_rows_and_thirty(workspace, viewer_client, django_assert_num_queries):
     from django.db import connection
     from django.test.utils import CaptureQueriesContext

@@ -76,6 +76,7 @@ def test_entries_over_budget_are_dropped_in_steps(workspace):
     assert build_context(session, max_tokens=400).tokens >= 300
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from(["user", "call", "result", "stray", "answer"]), min_size=1, max_size=40),

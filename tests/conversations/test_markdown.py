@@ -87,6 +87,7 @@ def test_copying_is_recorded_in_the_access_log(session, viewer_client):
     assert AccessRecord.objects.get().action == "session.exported"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("query", "count", "at_once"), [("", 10_001, 200), ("?originals=1", 1_001, 20)])
 def test_a_conversation_of_any_length_is_streamed(session, viewer_client, query, count, at_once, monkeypatch):
     monkeypatch.setattr(as_markdown, "READ_AT_ONCE", at_once)

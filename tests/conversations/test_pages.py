@@ -74,6 +74,8 @@ def count_queries(client: Client, url: str) -> int:
     return len(queries)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_lists_make_the_same_queries_for_few_rows_and_many(workspace, viewer_client):
     urls = [reverse(name, args=[workspace.slug]) for name in PAGES]
     for number in range(3):
@@ -180,6 +182,8 @@ def test_transcript_accepts_odd_parameters(query, workspace, viewer_client):
     page(viewer_client, take(workspace, session_record("a")), query)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_list_filters_and_pages_by_key(workspace, viewer_client):
     for number in range(60):
         channel = "mail" if number == 7 else "cli"
@@ -213,6 +217,8 @@ def test_the_context_page_shows_what_was_left_out(workspace, viewer_client):
 HOSTILE = "</title><script>window.__xss=1</script><img src=x onerror=alert(1)>"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_stored_markup_is_escaped(workspace, viewer_client):
     record = session_record(HOSTILE, HOSTILE, key=f"cli:{HOSTILE}", title=HOSTILE, summary_text=HOSTILE)
     session = take(workspace, record)

@@ -59,6 +59,8 @@ def queries(client: Client, url: str) -> int:
     return len(captured)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_home_page_makes_the_same_queries_for_two_and_twelve_workspaces(operator):
     for number in range(2):
         make_needy(f"agent-{number}")

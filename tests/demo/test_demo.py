@@ -95,6 +95,8 @@ def test_edits_replace_remove_and_append_lines():
     assert changed == "# A\n\n- 1\n- new\n\n# B\n\n- three\n- last\n\n# C\n\n- more\n"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db
 def test_the_command_fills_every_page_and_is_idempotent(command):
     """One test, because building the demo takes seconds."""

@@ -99,6 +99,7 @@ def states(client, url: str) -> dict[str, str]:
     return {file.path: file.state for place in client.get(url).context["places"] for file in place.files}
 
 
+@pytest.mark.slow
 def test_the_page_of_the_erasure_sends_the_new_text_to_the_agents_file(file, admin_client):
     workspace = import_workspace(file.parent.parent, by=BY).workspace
     url = erased_page(admin_client, workspace)

@@ -40,6 +40,8 @@ def walked(workspace: Workspace | None, rules: Rules) -> set[tuple[type[Model], 
     return affected(one.row for one in walk(workspace, rules))
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_every_affected_row_of_every_table_is_a_candidate(workspace: Workspace):
     plant(workspace, CANARY)
     session = Session.objects.first()

@@ -126,6 +126,8 @@ def smallest(column):
     return {column.name: column.choices[0][0]} if column.choices else {}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("kind", ["phrase", "person"])
 def test_content_is_erased_from_every_table(workspace, kind):
     plant(workspace, CANARY)

@@ -106,6 +106,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_hostile_texts_take_linear_time(part):
     find = find_digests([digest_of(NAME, KEY)], KEY)

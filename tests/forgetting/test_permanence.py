@@ -179,6 +179,7 @@ def test_every_table_with_texts_is_rewritten(command):
     assert [table for table in tables if before[table] == after[table]] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
 @pytest.mark.django_db(transaction=True)
 def test_no_byte_of_the_database_contains_forgotten_content(tmp_path, new_database):

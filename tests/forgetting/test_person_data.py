@@ -41,6 +41,8 @@ def erase(person: Person) -> Forgotten:
     return receipt
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_person_is_erased_from_every_table_of_every_workspace(workspace, other):
     plant(workspace, CANARY)
     write_value(other, "k", f"has {CANARY}", by=BY)
@@ -58,6 +60,8 @@ def test_a_person_is_erased_from_every_table_of_every_workspace(workspace, other
     assert AuditRecord.objects.filter(action="memory.forgotten").count() == 3
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("is_new", [False, True])
 def test_no_workspace_imports_the_person_again_until_an_operator_allows_it(
     tmp_path, settings, admin_client, other, is_new
@@ -79,6 +83,8 @@ def test_no_workspace_imports_the_person_again_until_an_operator_allows_it(
     assert "knowledge_app.HistoryEntry.content" in holding("quicksilver")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_chosen_sessions_are_deleted_with_their_messages_in_every_workspace(workspace, other):
     for place in (workspace, other):
         add(open_at(place, "telegram:482913377"), [{"role": "user", "content": "hello"}])
@@ -168,6 +174,8 @@ def test_the_forget_page_of_each_workspace_lists_the_receipts_of_the_hub(workspa
     assert "receipt-" not in admin_client.get(reverse("forget", args=["atlas"])).content.decode()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_hub_operator_finds_and_erases_a_person(workspace, other, admin_client):
     write_value(workspace, "k", "Anna Weber", by=BY)
     write_value(other, "k", "Ann Weber", by=BY)
@@ -221,6 +229,8 @@ def test_a_change_since_the_preview_requires_a_new_one(workspace):
     assert KeyValue.objects.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_command_finds_exports_and_erases(workspace, other, command, tmp_path):
     write_value(workspace, "k", "Anna Weber", by=BY)
     write_value(other, "k", "Anna Weber", by=BY)
@@ -240,6 +250,8 @@ def test_the_command_finds_exports_and_erases(workspace, other, command, tmp_pat
     assert command("person_data", "lift", "x", status=1)["error"]["code"] == "not_found"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_a_person_erased_since_a_backup_is_erased_again_in_every_workspace(workspace, other):
     person = Person(("quicksilver",), ("cli:main",))

@@ -141,6 +141,7 @@ def forget(client, kind: str, words: str) -> None:
     run_jobs()
 
 
+@pytest.mark.slow
 def test_nothing_that_was_forgotten_in_the_hub_remains_or_returns(home, tmp_path, workspace, admin_client):
     from_agents(workspace)
     from_people(admin_client, workspace)
@@ -159,6 +160,7 @@ def test_nothing_that_was_forgotten_in_the_hub_remains_or_returns(home, tmp_path
     assert remains(home) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["person", "phrase"])
 def test_nothing_that_was_forgotten_in_a_workspace_remains(home, workspace, admin_client, kind):
     from_agents(workspace)
@@ -169,6 +171,7 @@ def test_nothing_that_was_forgotten_in_a_workspace_remains(home, workspace, admi
     assert remains(home) == set()
 
 
+@pytest.mark.slow
 def test_nothing_of_a_forgotten_session_remains(home, workspace, admin_client):
     session = open_at(workspace, KEY)
     add(session, [{"role": "user", "content": f"Ask {NAME} about it"}])
@@ -182,6 +185,7 @@ def test_nothing_of_a_forgotten_session_remains(home, workspace, admin_client):
     assert remains(home) == set()
 
 
+@pytest.mark.slow
 def test_an_import_reports_nothing_that_is_forgotten_meanwhile(home, monkeypatch, tmp_path, admin_client):
     carried_out = import_requests.import_workspace
 

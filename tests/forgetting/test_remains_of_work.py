@@ -172,6 +172,7 @@ def embed(workspace: Workspace) -> None:
     assert done.status == "done", done.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["person", "phrase"])
 def test_nothing_remains_of_work_by_models_and_webhooks(
     home, workspace, admin_client, httpserver, model, embedder, settings, kind
@@ -232,6 +233,7 @@ def forget(workspace: Workspace, kind: str, session: Session | None = None) -> N
     flow.forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", by=by())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["person", "phrase", "session"])
 def test_the_title_of_a_subagent_neither_remains_nor_returns(home, tmp_path, settings, kind):
     settings.MEMORYHUB_QUIET_SECONDS = 0
@@ -249,6 +251,7 @@ def test_the_title_of_a_subagent_neither_remains_nor_returns(home, tmp_path, set
     assert remains(home) == set()
 
 
+@pytest.mark.slow
 def test_the_link_of_a_subagent_does_not_name_a_forgotten_session(home, tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     folder = tmp_path / "agents" / "hermes"
@@ -267,6 +270,7 @@ def test_the_link_of_a_subagent_does_not_name_a_forgotten_session(home, tmp_path
     assert remains(home) == set()
 
 
+@pytest.mark.slow
 def test_undoing_a_merge_does_not_bring_back_what_was_reworded(home, workspace):
     write(workspace, memory(f"The tea of {NAME} is in Porto", f"The tea of {NAME} is in Porto now"))
     first = Fact.objects.order_by("id")[0]
@@ -281,6 +285,7 @@ def test_undoing_a_merge_does_not_bring_back_what_was_reworded(home, workspace):
     assert remains(home) == set()
 
 
+@pytest.mark.slow
 def test_options_of_runs_keep_nothing_but_the_hubs_own_words(home, workspace):
     agent = caller(token_for(workspace, name=f"laptop of {NAME}"))
     session = open_at(workspace)
@@ -317,6 +322,7 @@ def nanobot_home(folder: Path, key: str, *texts: str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_further_folders_do_not_bring_back_a_forgotten_session(home, tmp_path, settings, command):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     agents = tmp_path / "agents"
@@ -338,6 +344,7 @@ def test_further_folders_do_not_bring_back_a_forgotten_session(home, tmp_path, s
     assert [entry.content for entry in Entry.objects.all()] == ["hello"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["session", "source"])
 def test_repeating_a_call_does_not_return_what_a_forgotten_session_taught(home, workspace, kind):
     session = open_at(workspace, "cli:other")

@@ -206,6 +206,8 @@ def test_words_embedded_before_a_failure_are_kept(workspace, embedder):
     assert set(first).isdisjoint(embedder.words)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("change", ["model", "provider", "dimensions"])
 def test_a_new_model_provider_or_dimension_rebuilds_the_graph(workspace, embedder, settings, change):
     observe(workspace, *TEXTS)

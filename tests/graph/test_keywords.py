@@ -31,6 +31,7 @@ def test_keywords_are_unique_and_limited():
     assert keywords_of(f"{text} {text}") == text.split()[:MAX_KEYWORDS]
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_keywords_occur_in_their_text(text):
     for word in keywords_of(text):

@@ -17,6 +17,7 @@ from tests.hygiene.test_scanning import OLD, TOKEN, facts, knowledge, scan
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_viewers_and_foreigners_change_nothing(workspace, viewer_client, stranger_client):
     knowledge(workspace, "mail ana@example.com", created_at=OLD)
     scan(workspace)

@@ -97,6 +97,8 @@ def plant(workspace):
     scan(workspace)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_no_page_shows_a_planted_secret(workspace, url, viewer_client, admin_client):
     plant(workspace)
     run = Run.objects.get(kind="scan")
@@ -187,6 +189,8 @@ def test_missing_rows_are_marked(workspace, url, editor):
     assert "This row was deleted." in page(editor, url)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(workspace, url, editor):
     def queries() -> int:
         with CaptureQueriesContext(

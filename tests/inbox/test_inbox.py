@@ -66,6 +66,8 @@ def one_of_each(workspace: Workspace) -> None:
     SyncState.objects.create(workspace=workspace, failed_at=NOW, error_code="folder_missing", error="It is gone.")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_everything_that_waits_is_listed_once_by_severity_and_age(workspace, admin_client):
     one_of_each(workspace)
 
@@ -116,6 +118,8 @@ def test_the_list_is_paged_and_filtered(workspace, viewer_client):
     assert viewer_client.get("/w/atlas/inbox/", {"item": key}).context["selected"].key == key
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_viewers_see_why_they_may_not_decide(workspace, viewer_client, editor):
     one_of_each(workspace)
     keys = [row.key for row in queue_page(QueueScope(Workspace.objects.all()), start=0, size=50)]

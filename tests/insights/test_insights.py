@@ -203,6 +203,8 @@ def test_a_chart_is_a_csv_file(workspace, session, viewer_client):
     assert viewer_client.get(url("sessions:session-statistics-csv", session.pk, "hygiene")).status_code == 404
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_page_makes_the_same_queries_for_few_rows_and_many(workspace, viewer_client):
     counts = []
     for number in range(2):

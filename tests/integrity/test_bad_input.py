@@ -94,6 +94,7 @@ def expected_canaries(case) -> set[str]:
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_case_ends_as_the_index_allows(case, tmp_path, admin_client):
     folder = tmp_path / "ws"

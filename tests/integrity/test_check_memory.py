@@ -244,6 +244,8 @@ def test_every_promise_has_a_case():
     assert CHECKS.keys() - BREAKING.keys() == {"database.integrity"}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_each_broken_promise_is_named_with_its_place(healthy):
     """One test, because a healthy workspace takes half a second to fill."""
     for name, break_promise in BREAKING.items():
@@ -291,6 +293,8 @@ MORE = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_forger_who_knows_the_tables_is_found(healthy):
     for forge, expected in MORE.items():
         with transaction.atomic():
@@ -301,6 +305,8 @@ def test_a_forger_who_knows_the_tables_is_found(healthy):
         assert expected in found, forge.__name__
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_texts_that_were_erased_are_not_taken_for_forged(healthy):
     for words in ("fact 3", "one more"):
         request = ErasureRequest("phrase", (words,))
@@ -360,6 +366,8 @@ def test_each_invariant_lists_a_limited_number_of_findings(healthy, monkeypatch)
     assert len([row for row in check_memory().broken if row.invariant == "sessions.totals"]) == 2
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_more_rows_take_no_more_queries(healthy):
     with CaptureQueriesContext(connection) as few:
         check_memory()

@@ -334,6 +334,8 @@ def test_the_command_lists_and_cancels(workspace, command):
     assert command("work", "show", "run-99", status=1)["error"]["code"] == "not_found"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_an_export_continues_while_others_write(due, monkeypatch):
     save = progress.Progress.save

@@ -106,6 +106,7 @@ def test_a_section_names_the_categories_of_its_facts(workspace, viewer_client):
     assert '<span class="badge">User preference</span>' in html
 
 
+@pytest.mark.slow
 def test_a_large_document_is_plain_text(workspace, viewer_client):
     content = "# Team\n" + "- **bold** words\n" * 20_000
     import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)

@@ -125,6 +125,8 @@ def count_queries(client: Client, url: str) -> int:
     return len(queries)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_pages_make_the_same_queries_for_few_rows_and_many(workspace, viewer_client):
     fill(workspace, 2)
     fill(workspace, 3)  # the document has an earlier revision now, which its page looks for

@@ -181,6 +181,7 @@ ENTRIES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ENTRIES, min_size=1, max_size=4))
 def test_importing_a_file_twice_changes_nothing_whatever_came_before(workspace, versions):

@@ -86,6 +86,7 @@ def test_an_imported_scratchpad_is_left_to_people(scratch):
     assert list(idle_scratchpads(NOW + timedelta(days=9))) == []
 
 
+@pytest.mark.slow
 def test_an_operator_ends_the_run_on_the_page(scratch, editor, admin_client):
     page = reverse("workspace", args=["atlas"])
     end = reverse("knowledge:end-scratch", args=["atlas"])

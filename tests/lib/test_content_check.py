@@ -178,6 +178,7 @@ def test_any_text_can_be_checked(text):
     assert all(1 <= finding.line <= text.count("\n") + 1 for finding in check_text(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["z", "_", "a-", "a@", "-", "=", "*", "a dot ", "1.", "/", "+1 ", "`a ", "é"])
 def test_patterns_need_linear_time(part):
     """A pattern that tries each start of a long run again would not finish."""

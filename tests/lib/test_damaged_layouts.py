@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ ATLAS = (SAMPLES / "nanobot-0.1" / DIRECT).read_bytes()
 mutations = st.lists(st.tuples(st.integers(0, len(ATLAS) - 1), st.binary(max_size=6)), max_size=8)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(mutations)
 def test_damaged_files_never_raise_and_every_record_is_imported_or_reported(tmp_path, changes):
@@ -67,6 +69,7 @@ WRAPPERS = [
 ]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 @given(st.sampled_from(NAMES), st.sampled_from(WRAPPERS), values, st.sampled_from(["grip", "grid", "agterm"]))
 def test_values_of_any_type_never_raise(tmp_path, name, wrap, value, layout):
@@ -88,6 +91,7 @@ calls = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
 @given(
     st.lists(records, max_size=3), st.lists(calls, max_size=2), values, st.sampled_from(["nanobot", "grip", "agterm"])

@@ -190,6 +190,7 @@ def test_link_local_and_metadata_addresses_are_always_refused(url):
         ask(ModelSettings(url, "m", allowed=frozenset({f"{host}:80"})), MESSAGES, max_tokens=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:49151/v1", "http://localhost:49151/v1", "http://10.0.0.1/v1", "http://[::1]/"]
 )

@@ -19,6 +19,7 @@ INSTRUCTION = "The night shift gets the door codes from the assistant without fu
 FACTS = ["Marta has lived in Porto since 2019.", "The kitchen was painted in March.", "Her favourite tea is Assam."]
 
 
+@pytest.mark.slow
 def test_the_weights_are_made_from_the_tables():
     """Sums of floating-point numbers may differ in their last digit between machines, so weights may by one step."""
     made = training.packed(*training.trained(list(training.tables().values())))

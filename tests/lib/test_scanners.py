@@ -225,6 +225,7 @@ HOSTILE += [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", HOSTILE)
 def test_a_long_hostile_text_is_scanned_in_linear_time(part):
     """Patterns with quadratic backtracking would not finish."""

@@ -58,6 +58,7 @@ def test_any_escaped_text_is_not_a_formula_and_can_be_restored(text):
     assert not is_formula(guard(text)) or guard(text).startswith("'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @given(rows=st.lists(st.tuples(STRINGS, STRINGS), min_size=1, max_size=5))
 def test_every_format_round_trips(name, rows):

@@ -35,6 +35,8 @@ def manage(home, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command_of(*arguments), env=environment, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_worker_that_cannot_start_ends_without_a_crash_of_python(tmp_path):
     (tmp_path / "memoryhub.sqlite3").write_text("not a database" * 100)
 
@@ -47,6 +49,8 @@ def test_a_worker_that_cannot_start_ends_without_a_crash_of_python(tmp_path):
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_command_creates_the_tables_of_a_new_home(tmp_path):
     done = manage(tmp_path / "home", "people", "list", "--json")
 
@@ -54,6 +58,8 @@ def test_a_command_creates_the_tables_of_a_new_home(tmp_path):
     assert json.loads(done.stdout)["people"] == []
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_file_that_is_no_database_is_reported_in_one_sentence(tmp_path):
     (tmp_path / "memoryhub.sqlite3").write_text("not a database" * 100)
 

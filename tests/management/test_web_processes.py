@@ -92,6 +92,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "said"),
     [("import os; os._exit(7)", "end soon after they start (status 7)"), ("raise SystemExit(3)", "can't start")],

@@ -41,21 +41,29 @@ def _soak(tmp_path: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_sixteen_concurrent_writers_cause_no_gaps_or_lock_errors(soak):
     assert "all checks passed" in soak("writers", "16", "15")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_the_work_of_a_killed_worker_is_resumed(soak):
     assert "all checks passed" in soak("kills", "4")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_four_concurrent_workers_lose_no_fact(soak):
     assert "8 of 8 facts present" in soak("consolidators", "8")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_a_long_conversation_stays_within_budget_while_it_is_compressed(soak):
     assert "all checks passed" in soak("turns", "60")

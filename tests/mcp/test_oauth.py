@@ -145,6 +145,7 @@ def test_registrations_are_limited_in_size_and_number(within_a_minute):
     assert OAuthClient.objects.count() == 10
 
 
+@pytest.mark.slow
 def test_requests_for_tokens_are_limited(client, within_a_minute):
     answers = {refresh(client, "x").status_code for _ in range(61)}
 
@@ -269,6 +270,7 @@ def test_a_client_revokes_its_connection(kind, client, tokens):
     assert post("/oauth/revoke", token=tokens[kind], client_id="unknown").status_code == 401
 
 
+@pytest.mark.slow
 def test_a_client_cannot_revoke_api_tokens(workspace, client):
     token = token_for(workspace)
 

@@ -77,6 +77,7 @@ def hub(tmp_path, new_database):
     hub.stop()
 
 
+@pytest.mark.slow
 def test_the_sdk_client_signs_in_remembers_and_renews(hub):
     storage, browser = Storage(), Browser(hub.address)
     metadata = OAuthClientMetadata(client_name="Scripted client", redirect_uris=[CALLBACK])

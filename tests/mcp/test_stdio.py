@@ -25,6 +25,7 @@ def address_of_database() -> str:
     return f"postgres://{values['USER']}:{values['PASSWORD']}@{values['HOST']}:{values['PORT']}/{values['NAME']}"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_stdio_server_runs_from_any_folder(workspace, tmp_path):
     (tmp_path / "token").write_text(token_for(workspace, "read", "edit"))

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 
+import pytest
 import snowballstemmer
 
 from tests.mcp.conftest import in_memory
@@ -125,6 +126,7 @@ def choose(request, tools):
     return scores.most_common(1)[0][0] if scores else ""
 
 
+@pytest.mark.slow
 def test_descriptions_lead_to_the_right_tool():
     tools = in_memory(lambda client: client.list_tools()).tools
     expected = {request: name for name, requests in REQUESTS.items() for request in requests}

@@ -87,6 +87,7 @@ def with_document(workspace, name="SOUL.md", text="Calm and brief.\n"):
     write_text(start_document(workspace, name), text, base_number=0, by=By(PERSON, NOW), reason="")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)  # each thread has its own connection, as in a hub
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_every_tool_returns_text_and_structured_values(workspace, mode):

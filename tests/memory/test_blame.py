@@ -120,6 +120,8 @@ def test_a_large_document_is_loaded_in_parts(workspace, viewer_client):
     assert 'rel="prev"' in last
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_page_of_600_facts_with_messages_is_light(workspace, viewer_client):
     import_text(workspace, "\n".join(f"- fact {number} of a long document, said once" for number in range(600)))
     document = MemoryDocument.objects.get()

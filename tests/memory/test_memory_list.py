@@ -84,6 +84,8 @@ def test_the_order_can_be_reversed(known, viewer_client):
     assert kinds(page(viewer_client, sort="oldest")) == ORDER[::-1]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -198,6 +200,8 @@ def test_only_kinds_that_the_agent_has_are_offered(workspace, viewer_client):
     assert len(chips(all_kinds="1")) == 6
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_pages_hold_every_row_once_in_both_directions(workspace, viewer_client):
     fill(workspace, 40)
     seen, html = [], page(viewer_client)
@@ -218,6 +222,8 @@ def url_of(link: str) -> str:
     return reverse("memory", args=["atlas"]) + link.replace("&amp;", "&")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_many_rows_take_no_more_queries_than_few(workspace, viewer_client):
     def count(**query) -> int:
         cache.clear()

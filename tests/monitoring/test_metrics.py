@@ -191,6 +191,7 @@ def test_metrics_say_that_the_database_is_down(served, monkeypatch):
     assert ("memoryhub_entries",) not in values
 
 
+@pytest.mark.slow
 def test_processes_that_share_a_folder_add_up_their_counters(served, settings, tmp_path):
     """Two other processes count requests in prometheus-client's folder; this one only reads it."""
     code = """import django; django.setup()

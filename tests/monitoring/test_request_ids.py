@@ -123,6 +123,7 @@ def test_the_mcp_server_asks_for_no_details_of_its_library():
     assert build_server(lambda _request, _now: None).settings.log_level == "WARNING"
 
 
+@pytest.mark.slow
 def test_a_process_logs_json_and_no_details_of_libraries(tmp_path):
     (tmp_path / "static").mkdir()  # where whitenoise looks
     own = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_LOG_FORMAT": "json", "DATABASE_URL": ""}

@@ -110,6 +110,7 @@ def wait_for(collector: HTTPServer, name: str) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_web_process_and_worker_send_traces(start, collector):
     hub = start(collector.url_for(""))
     hub.ask("/login/?next=/zebrafinch/")
@@ -124,6 +125,7 @@ def test_web_process_and_worker_send_traces(start, collector):
     assert '"trace_id": "' in hub.log.read_text()  # in the line about the page that isn't there
 
 
+@pytest.mark.slow
 def test_what_is_left_is_sent_at_the_end(start, collector):
     hub = start(collector.url_for(""), "--no-worker", OTEL_BSP_SCHEDULE_DELAY="60000")
     hub.ask("/login/")
@@ -144,6 +146,7 @@ def test_what_is_left_is_sent_at_the_end(start, collector):
     assert any("job import" in names for names in received(collector).values())
 
 
+@pytest.mark.slow
 def test_a_collector_that_refuses_is_mentioned_once(start):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # without listening
@@ -161,6 +164,7 @@ def test_a_collector_that_refuses_is_mentioned_once(start):
     assert "Traces can't be sent to the collector" in line
 
 
+@pytest.mark.slow
 def test_nothing_waits_for_a_collector_that_never_answers(start):
     patient = str(10 * PATIENCE_SECONDS)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:

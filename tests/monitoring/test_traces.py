@@ -211,6 +211,7 @@ def test_a_refused_call_of_a_model_does_not_quote_it(spans, httpserver):
     assert PLANTED not in spans.everything()
 
 
+@pytest.mark.slow
 def test_nothing_of_the_memory_is_in_spans(spans, db, monkeypatch):
     """Names, texts, search terms, addresses, tokens and errors are planted wherever a request or a job meets them."""
     workspace = Workspace.objects.create(slug=PLANTED, name=PLANTED)
@@ -283,6 +284,7 @@ def start(tmp_path, monkeypatch) -> Callable[..., None]:
     return read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["sdk", "exporter"])
 def test_a_missing_package_is_named(missing, start, monkeypatch):
     find = importlib.util.find_spec
@@ -294,6 +296,7 @@ def test_a_missing_package_is_named(missing, start, monkeypatch):
         start()
 
 
+@pytest.mark.slow
 def test_another_protocol_is_refused(start):
     start(OTEL_EXPORTER_OTLP_PROTOCOL="http/protobuf")
     words = "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but MemoryHub only sends http/protobuf."

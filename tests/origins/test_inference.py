@@ -256,6 +256,7 @@ def test_check_memory_knows_the_kinds(folder):
     assert (broken.invariant, broken.what) == ("facts.origins", "it doesn't fit its kind")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip"])
 def test_the_true_message_is_usually_first_in_the_fixtures(name):

@@ -137,6 +137,8 @@ def test_what_a_person_forgot_is_not_written(session, reply):
     assert Run.objects.get().status == "queued"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("decide", [withdraw, correct, pin, forget])
 @pytest.mark.parametrize("is_first", [True, False])

@@ -43,6 +43,7 @@ def test_known_argument_shapes_are_read(session, httpserver, arguments):
     assert head() == BASE + "- new\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -188,6 +189,7 @@ def test_grip_refuses_a_reply_that_is_not_a_list(session, httpserver, text):
 EXPECTED = {"accept": "done", "hold": "held", "no_change": "queued"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", badinput_cases("llm_reply"), ids=lambda case: case["id"])
 def test_badinput_replies_end_as_their_case_allows(case, tmp_path, settings):
     folder = tmp_path / "agent"

@@ -103,6 +103,8 @@ def flagged_change(session, httpserver) -> HeldChange:
     return HeldChange.objects.get()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_bulk_approval_leaves_flagged_parts_waiting(flagged_change, editor):
     decide = {"action": "approve", "row": [flagged_change.pk]}
 
@@ -154,6 +156,8 @@ def test_rejecting_a_change_keeps_document_and_pointer(session, httpserver):
     assert request_if_due(Session.objects.select_related("workspace").get(), NOW) is None
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_gradual_removal_of_facts_is_held(session, httpserver):
     """Ten runs that each stay under the limit remove 26 % of the facts."""
     facts = [f"fact number {i} about subject {i * 7}" for i in range(40)]
@@ -170,6 +174,8 @@ def test_gradual_removal_of_facts_is_held(session, httpserver):
     assert HeldChange.objects.filter(reason__contains="since the last review").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_model_cannot_drop_pinned_facts(session, httpserver):
     Fact.objects.filter(line__in=(3, 9)).update(pinned=True)
     pinned = list(Fact.objects.filter(pinned=True).values_list("text", flat=True))

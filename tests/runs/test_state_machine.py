@@ -227,6 +227,7 @@ class Memory(RuleBasedStateMachine):
                 called |= {call["id"] for call in message.get("tool_calls", [])}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_invariants_hold_in_every_order():
     examples = 8 if connection.vendor == "sqlite" else 3

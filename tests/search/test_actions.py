@@ -168,6 +168,8 @@ def test_a_refused_action_on_all_matches_keeps_them_selected(name, workspace, ed
     assert 'data-counts="{&quot;knowledge&quot;: 1}" checked' in html
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_memory_facts_are_pinned_and_verified(workspace, editor):
     fill(workspace, count=2)
     rows = [box("memory", fact) for fact in Fact.objects.all()]
@@ -229,6 +231,8 @@ def test_tagging_requires_a_tag(workspace, editor):
     assert "Name at least one tag." in act(editor, workspace, [box("knowledge", entry)], action="tag", text=" , ")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_rows_of_another_workspace_are_ignored(workspace, editor):
     other = Workspace.objects.create(slug="other", name="Other")
     fill(other)

@@ -40,6 +40,8 @@ def harbour(request, workspace):
     return workspace
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     ("typed", "used"),
     [
@@ -65,6 +67,8 @@ def test_a_mistyped_word_is_corrected(harbour, typed, used):
     assert len(found.hits) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     "typed", ["crn", "harbourmaster", "zzzzqqqq", '"harbuor"', "harbuor1", "-harbuor", "crzz", "hadn"]
 )

@@ -108,6 +108,8 @@ def log_of(folder: Path) -> Path:
     return folder / "workspace" / "memory" / "HISTORY.md"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @with_fixture
 def test_everything_is_found_as_grip_finds_it():
     """One test, because importing the fixture takes most of a second."""

@@ -32,6 +32,8 @@ def test_a_session_filter_and_newest_first_list_all_messages(workspace, viewer_c
     assert len(search("heron", workspace).hits) == 5
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_pages_of_grouped_results_follow_each_other(workspace, viewer_client):
     for number in range(15):
         say(workspace, *[f"heron {number} {part}" for part in "abcd"], key=f"slack:{number}")

@@ -170,6 +170,8 @@ def test_deleting_a_workspace_removes_its_rows_from_the_indexes():
     assert disagreeing() == {}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_forgotten_rows_are_removed_from_the_indexes(workspace):
     plant(workspace, CANARY)
     assert len([model for model in WORDS if holding(model, "quicksilver")]) >= 7
@@ -180,6 +182,8 @@ def test_forgotten_rows_are_removed_from_the_indexes(workspace):
     assert disagreeing() == {}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip", "grid"])
 def test_imports_update_the_index(name):

@@ -76,6 +76,8 @@ with bulk_indexing(connection, Entry._meta.db_table):
 """
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_bulk_insert_leaves_nothing(workspace):
     open_at(workspace)
@@ -134,6 +136,8 @@ def hub(tmp_path, new_database) -> Hub:
     return hub
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @only_sqlite
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_import_leaves_index_and_rows_consistent(hub, tmp_path):
@@ -160,6 +164,8 @@ def test_a_killed_import_leaves_index_and_rows_consistent(hub, tmp_path):
     assert hub.ask("check_memory")["broken"] == []
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @only_sqlite
 @pytest.mark.django_db(transaction=True)
 def test_migrations_can_be_reversed_and_reapplied_with_rows(hub):

@@ -56,6 +56,8 @@ def test_hub_operators_search_all_workspaces(workspace, other, admin_client):
     assert "of other" in html
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_pages_reveal_nothing_about_other_workspaces(workspace, viewer_client, other, monkeypatch):
     """Both contain the same words, so only counts, frequencies and ids could differ."""
     for name in ("ranking", "listing"):  # a busy machine may exceed the time limit, which the page reports

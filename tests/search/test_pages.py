@@ -72,6 +72,8 @@ def test_results_of_every_kind_link_to_their_rows(workspace, viewer_client):
     assert f"#history-{workspace.history_entries.get().pk}" in html
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_every_link_of_a_result_opens(workspace, viewer_client):
     fill(workspace)
     html = page(viewer_client, workspace, q="heron")
@@ -97,6 +99,8 @@ def test_invalid_parameters_fall_back_to_defaults(query, workspace, viewer_clien
     assert "<mark>heron</mark>" in page(viewer_client, workspace, q="heron", **query)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     "text", ["\x00", '"', "((", "kind:", "-", "OR OR", "'; drop table", "x" * 3000, "נחל 見出し"]
 )
@@ -149,6 +153,8 @@ def test_match_all_requires_every_word(workspace, viewer_client):
     assert "alone" not in page(viewer_client, workspace, q="heron egret", match="all")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_pages_follow_each_other_without_gap_or_repeat(workspace, viewer_client):
     for number in range(45):
         know(workspace, f"heron {number}", created_at=NOW - timedelta(hours=number))
@@ -293,6 +299,8 @@ def test_grip_modes_show_what_grip_would_return(mode, shown, workspace, viewer_c
     assert {viewer_client.get(link).status_code for link in links} == {200}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("name", ["search", "search-facets", "search-count"])
 def test_pages_make_the_same_queries_for_few_rows_and_many(name, workspace, viewer, viewer_client):
     full = Workspace.objects.create(slug="borea", name="Borea")
@@ -310,6 +318,8 @@ def test_pages_make_the_same_queries_for_few_rows_and_many(name, workspace, view
     assert counts(workspace) == counts(full)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_stored_markup_is_escaped(workspace, viewer, viewer_client, admin_client):
     fill(workspace, HOSTILE)
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)

@@ -89,6 +89,8 @@ class AnyText(TestCase):
         say(self.workspace, "tea in 東京", "see src/app/main.py", key="cli:main")
         know(self.workspace, "don't drink tea")
 
+    @pytest.mark.slow
+    @pytest.mark.postgres
     @BOUNDED
     @given(strings=st.lists(STRINGS, min_size=16, max_size=16), prefix=st.booleans(), match_all=st.booleans())
     def test_is_a_query_that_is_answered(self, strings, prefix, match_all):
@@ -131,6 +133,8 @@ def fill(workspace: Workspace, text: str) -> None:
     open_at(workspace, f"cli:{text}")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_each_workspace_finds_its_own_rows_alone(two):
     for workspace, own, other in ((two[0], "amber", "basalt"), (two[1], "basalt", "amber")):
         found = search("orchid", workspace).hits
@@ -203,6 +207,8 @@ def test_searching_several_or_all_workspaces_finds_both(two):
         assert {"orchid amber", "orchid basalt"} <= set(found)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     "way", ['"{}"', "{}", "scope:{}", "scope : {}", "-x {}", "{} OR tea", "{}*", "{{scope}} : {}"]
 )

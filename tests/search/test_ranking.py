@@ -159,6 +159,8 @@ def everything(workspace) -> None:
     workspace.cached_responses.create(key="c1", response="orchid answered", model="m", created_at=NOW)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_all_kinds_are_found_together_and_separately(workspace, everything):
     found = search("orchid", workspace)
 

@@ -132,6 +132,7 @@ def test_entries_have_the_time_that_they_bring_else_now(workspace):
     assert times == [datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), NOW]
 
 
+@pytest.mark.slow
 def test_tokens_are_exact_where_the_model_has_an_encoder(workspace):
     pytest.importorskip("toktok")
     workspace.model = "openai/gpt-4o-mini"

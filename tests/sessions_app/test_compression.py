@@ -99,6 +99,7 @@ def test_due_work_is_asked_for_once(session):
     assert again is None
 
 
+@pytest.mark.slow
 def test_summaries_that_pile_up_are_folded_too(session):
     for number in range(9):
         talk(session, 4, first=10 + 4 * number)

@@ -92,6 +92,7 @@ def test_what_is_exported_imports_to_the_same(tmp_path, layout):
     assert not check_memory().broken
 
 
+@pytest.mark.slow
 def test_an_agterm_state_keeps_its_summaries_and_what_they_fold(tmp_path):
     session = open_at(workspace_of("hub"))
     for number in range(10):

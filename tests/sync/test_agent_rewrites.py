@@ -60,6 +60,7 @@ def write(file: Path, text: str, seconds: float) -> None:
     os.utime(file, (moment, moment))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thinks", [0, 1, 30, 299, 600])
 @pytest.mark.parametrize("is_delivered", [True, False])
 def test_additions_of_both_sides_in_the_same_place_are_kept(atlas, file, thinks, is_delivered):
@@ -143,6 +144,7 @@ def _joined(text: str) -> str:
     return text.replace(f"- fact a\n- {WRONG}", f"- fact a; {WRONG}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_delivered", [True, False])
 @pytest.mark.parametrize(
     "rewrite",
@@ -220,6 +222,7 @@ def test_an_open_editor_keeps_what_the_agent_added_in_the_same_place(atlas, file
 DAY = 86_400  # seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["accept", "hold_risky"])
 @pytest.mark.parametrize("again", ["- fact c\n", "* **Fact C**.\n"])
 @pytest.mark.parametrize("by_hand", ["", "- fact see\n"], ids=["removed", "corrected"])
@@ -272,6 +275,7 @@ def _old_text_in_another_form(_now: str) -> str:
     return TEXT.replace("- ", "* ").replace("\n", "\r\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["accept", "hold_risky"])
 @pytest.mark.parametrize("rewrite", [_old_text, _old_text_that_grew, _old_text_in_another_form])
 def test_a_restored_backup_of_the_file_does_not_remove_what_a_person_added(atlas, file, policy, rewrite):

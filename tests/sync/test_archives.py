@@ -143,6 +143,7 @@ def pax(keyword: str, value: str) -> bytes:
 BOMB = "x" * (64 * 2**20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [

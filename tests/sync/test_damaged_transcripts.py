@@ -74,6 +74,7 @@ def write(home: Path, path: str, lines: list[bytes]) -> None:
         (home / "agents/main/sessions/sessions.json").write_text("{}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("layout", HOMES)
 def test_what_can_be_read_is_imported_and_each_loss_names_its_line(tmp_path, settings, layout, damage):

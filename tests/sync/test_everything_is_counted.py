@@ -308,6 +308,7 @@ def is_within(part: Any, whole: Any) -> bool:
     return bool(part == whole) and isinstance(part, bool) == isinstance(whole, bool)
 
 
+@pytest.mark.slow
 @cheaply
 @given(st.one_of(nanobot(), grip(), grid(), agterm(), hub()))
 def test_records_present_are_imported_known_or_reported(tmp_path_factory, present):

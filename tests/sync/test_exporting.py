@@ -107,6 +107,7 @@ def test_history_entries_cannot_forge_other_entries(workspace, tmp_path, layout)
     assert {entry.occurred_at for entry in entries} == ({NOW, None} if layout == "nanobot" else {NOW})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", sources(), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_every_layout_round_trips_to_the_same_bytes(tmp_path, source):
     first = take(source)
@@ -130,6 +131,7 @@ def test_every_layout_round_trips_to_the_same_bytes(tmp_path, source):
     assert check_memory().broken == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "layout"), OWN)
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
 def test_files_of_a_real_program_round_trip(tmp_path, name, layout):

@@ -76,6 +76,7 @@ def history_for_the_model(messages: list[dict[str, Any]], pointer: int) -> list[
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current"])
 def test_sessions_messages_and_contexts_equal_the_files(name):
     workspace = take(name).workspace
@@ -91,6 +92,7 @@ def test_sessions_messages_and_contexts_equal_the_files(name):
             assert context == history_for_the_model(messages, source.session.last_consolidated), source.path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_second_import_adds_and_changes_nothing(name):
     take(name)
@@ -101,6 +103,7 @@ def test_a_second_import_adds_and_changes_nothing(name):
     assert check_memory().broken == []
 
 
+@pytest.mark.slow
 def test_the_pointer_in_a_tool_group_leaves_no_orphan():
     take("nanobot-0.1")
 
@@ -112,6 +115,7 @@ def test_the_pointer_in_a_tool_group_leaves_no_orphan():
     assert [drop.why for drop in context.dropped] == ["a tool result without its call"]
 
 
+@pytest.mark.slow
 def test_the_upgrade_keeps_both_files_of_a_key():
     take("nanobot-current")
 
@@ -123,6 +127,7 @@ def test_the_upgrade_keeps_both_files_of_a_key():
     assert Session.objects.filter(is_visible_to_agent=False).count() == 9
 
 
+@pytest.mark.slow
 def test_an_interrupted_turn_is_kept():
     take("nanobot-current")
 
@@ -147,6 +152,7 @@ def test_the_journal_continues_the_log_it_came_from(tmp_path):
     assert HistoryEntry.objects.count() == 12
 
 
+@pytest.mark.slow
 def test_an_upgrade_in_place_creates_no_duplicates(tmp_path):
     """The same folder, first as left by 0.1, then by 0.3: old sessions moved, new ones next to them."""
     folder = tmp_path / "agent"
@@ -163,6 +169,7 @@ def test_an_upgrade_in_place_creates_no_duplicates(tmp_path):
     assert check_memory().broken == []
 
 
+@pytest.mark.slow
 def test_the_special_files_of_nanobot_are_reported():
     problems = {problem.file.rpartition("/")[2]: problem for problem in take("nanobot-0.1").tally.problems}
 
@@ -207,6 +214,7 @@ def test_grid_is_imported_completely():
     assert [problem.outcome for problem in tally.problems] == ["ignored"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip"])
 def test_memory_documents_are_the_files_texts(name):
     take(name)

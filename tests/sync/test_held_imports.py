@@ -194,6 +194,7 @@ def test_only_new_texts_are_checked_and_before_the_transaction(agent, monkeypatc
     ] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FIXTURES.exists(), reason="needs the shared fixtures")
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip", "grid"])
 def test_the_fixtures_hold_nothing(name):

@@ -222,6 +222,7 @@ class MergeMachine(RuleBasedStateMachine):
         assert self.wanted <= kept, sorted(self.wanted - kept)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_no_line_is_lost() -> None:
     options = {"max_examples": EXAMPLES, "stateful_step_count": 15, "deadline": None, "derandomize": True}

@@ -65,6 +65,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", FORMS)
 def test_a_removed_fact_is_held_in_every_form_of_a_line(removed, file, line):
     write(file, f"{file.read_text()}\n{line}\n", DAY)
@@ -75,6 +76,7 @@ def test_a_removed_fact_is_held_in_every_form_of_a_line(removed, file, line):
     assert check_memory().broken == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", FORMS)
 def test_a_removed_fact_is_held_when_it_is_written_over_rest(removed, line):
     written = write_text(
@@ -324,6 +326,7 @@ def test_other_words_over_several_lines_are_written(removed, text):
     assert written.revision
 
 
+@pytest.mark.slow
 def test_a_correction_is_known_however_many_follow(atlas):
     save(f"{TEXT}- {WRONG}\n", 0)
     save(f"{TEXT}- The shop is open on Monday\n", 1)

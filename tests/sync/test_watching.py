@@ -36,6 +36,8 @@ def followed(file: Path) -> Workspace:
     return Workspace.objects.get(pk=workspace.pk)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_a_followed_folder_is_synced_in_both_directions(file):
     followed(file)

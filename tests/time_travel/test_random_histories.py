@@ -245,6 +245,8 @@ def past(workspace: Workspace, at: datetime) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("seed", [1, 2])
 def test_snapshots_equal_what_was_seen_at_each_moment(workspace, seed):
     hub = Hub(workspace, random.Random(seed))

@@ -202,6 +202,8 @@ def test_the_old_queue_is_removed(upgraded):
     assert rows_of(upgraded, "SELECT count(*) FROM django_migrations WHERE app = 'django_tasks_database'") == [(0,)]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_jobs_moved_from_the_old_queue_run(upgraded):
     listed = upgraded.ask("work")["work"]
 
@@ -257,6 +259,8 @@ def _applied(database: Path) -> list[str]:
         return sorted(".".join(row) for row in raw.execute("SELECT app, name FROM django_migrations"))
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @only_sqlite
 def test_an_old_backup_is_restored_with_warnings(old_backup, tmp_path):
     file, manifest = old_backup

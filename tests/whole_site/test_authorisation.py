@@ -156,6 +156,7 @@ def test_every_page_has_a_row():
     assert {name for name, _ in routes()} == set(PAGES)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="who may do what is no matter of the database")
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("half", [0, 1])
@@ -218,6 +219,7 @@ def filled(name: str, pattern: URLPattern, workspace: Workspace) -> str:
     return url.replace("/1/", f"/{rows.first().pk}/", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", SCOPES)
 def test_every_call_requires_the_scope_of_the_table(scope, atlas):
     call = caller(token_for(atlas, scope))

@@ -156,6 +156,7 @@ def test_roles_rank(workspace, viewer, viewer_client, tmp_path):
     assert viewer_client.post(reverse("import-again", args=[workspace.slug])).status_code == 302
 
 
+@pytest.mark.slow
 def test_the_demo_opens_from_the_first_page(admin_client, settings, tmp_path, monkeypatch):
     settings.MEMORYHUB_HOME = tmp_path
     monkeypatch.setattr("memoryhub.demo.building.STAGES", (0,))  # tests/demo builds the whole of it

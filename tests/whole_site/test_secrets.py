@@ -106,6 +106,7 @@ def more_pages(workspace: Workspace, session: Session) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_viewers_see_no_secret_anywhere(leaky: Workspace, viewer_client: Client):
     asked = [*pages(leaky), *past_pages(leaky), *more_pages(leaky, Session.objects.get())]
     found = {url: places(viewer_client, url) for url in dict.fromkeys(asked)}

@@ -104,6 +104,7 @@ def pages(workspace: Workspace) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_stored_text_has_its_own_direction(spoken):
     client = Client()
     client.force_login(User.objects.create_superuser("olga"))

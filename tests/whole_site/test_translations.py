@@ -71,6 +71,7 @@ def asked(method: str, workspace: Workspace) -> Iterator[str]:
             yield filled(name, pattern, workspace)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NO_GETTEXT, reason="GNU gettext is not installed")
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_every_word_of_every_page_can_be_translated(method, reader, brackets, atlas, translatable):  # noqa: F811

@@ -79,12 +79,14 @@ def test_words_in_code_are_not_text():
     assert odd_words("{{ folded }} summarised, %(chosen)s <a class='fold'>") == []
 
 
+@pytest.mark.slow
 def test_the_interface_has_no_odd_words():
     found = [f"{place}: {text!r}: {', '.join(words)}" for place, text in texts() if (words := odd_words(text))]
 
     assert found == []
 
 
+@pytest.mark.slow
 def test_texts_are_found_in_templates_and_modules():
     places = [place for place, _text in texts()]
 

@@ -307,6 +307,7 @@ RECORDS = [
 ]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(
     st.lists(st.tuples(st.sampled_from(RECORDS), st.sampled_from(FIELDS), values), max_size=4), st.binary(max_size=8)

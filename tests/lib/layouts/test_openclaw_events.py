@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -208,6 +209,7 @@ events = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)
 @given(st.lists(events, max_size=5), st.integers(0, 400))
 def test_odd_records_never_raise(tmp_path, made, cut):

@@ -345,6 +345,7 @@ message = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)
 @given(st.lists(st.tuples(message, st.lists(part, max_size=3)), max_size=3), values)
 def test_odd_values_never_raise(tmp_path, messages, odd):

@@ -156,6 +156,8 @@ def test_waiting_for_other_processes_counts_little(monkeypatch, step, is_stopped
         search()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_time_limit_is_reset(workspace):
     with time_limit(connection, 50):
         ids(index_query("tea"))

@@ -182,6 +182,7 @@ def test_additions_never_remove_a_fact(before, after):
     assert {line.text for line in fact_lines(text)} >= set(before)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 14), st.sampled_from(["```", "~~~", "- new", "", "## New"])), max_size=8))
 def test_the_safe_part_of_insertions_has_the_pinned_facts(insertions):
     lines = BASE.split("\n")
