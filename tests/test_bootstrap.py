@@ -57,7 +57,6 @@ def kinds(manage):
     return ["venv" if "venv" in step else Path(step[-1]).name for step in manage.steps]
 
 
-@pytest.mark.slow
 def test_a_closed_pipe_ends_a_command_silently():
     reader, writer = os.pipe()
     os.close(reader)

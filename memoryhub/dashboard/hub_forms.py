@@ -13,6 +13,7 @@ from memoryhub.dashboard.hub_settings import without_secrets
 from memoryhub.lib.embeddings import NONE, PROVIDERS, provider_error
 from memoryhub.lib.http.safe_http import AddressRefused, check_url
 from memoryhub.lib.llm import PRESETS
+from memoryhub.lib.stale_forms import merged_values, remember_shown
 from sessions_app.services.stored_settings import KEYS, HubSettings, is_editable
 
 MAX_HOURS = 24 * 366
@@ -29,6 +30,7 @@ class SectionForm(forms.Form):
         fields = self.settings_by_field.items()
         initial = {field: _shown(name, current) for field, name in fields if name not in KEYS}
         super().__init__(data, initial=initial)
+        remember_shown(self)
         for field, name in fields:
             if name in KEYS:
                 self._describe_key(field, name, current)
@@ -57,6 +59,11 @@ class SectionForm(forms.Form):
             self.fields[field].help_text = _("A key is stored, encrypted. Leave empty to keep it.")
         if name not in current.stored | current.unusable_keys:
             del self.fields[f"remove_{field}"]
+
+    def clean(self) -> dict[str, Any]:
+        """Keep what someone else saved since the page was opened."""
+        super().clean()
+        return merged_values(self, self.initial)
 
     @property
     def changes(self) -> dict[str, Any]:

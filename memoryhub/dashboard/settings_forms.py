@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.lib.embeddings import NONE, PROVIDERS, provider_error
 from memoryhub.lib.http.safe_http import AddressRefused, check_url
 from memoryhub.lib.llm import PRESETS
+from memoryhub.lib.stale_forms import merged_values, remember_shown
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import EVENTS
@@ -144,6 +145,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        remember_shown(self)
         words = gettext(
             "Provider of embeddings for the graph: %(providers)s; or %(none)s to search by words only. "
             "Empty: the hub's."
@@ -167,9 +169,12 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         return clean_text(" ".join(self.cleaned_data["name"].split()))
 
     def clean(self) -> dict[str, Any]:
-        """Check the settings against each other, so that none makes another one ineffective."""
+        """Check the settings against each other, so that none makes another one ineffective.
+
+        What someone else saved since the page was opened is kept.
+        """
         super().clean()
-        values = self.cleaned_data
+        self.cleaned_data = values = merged_values(self, self.initial)
         for name, least in LEAST.items():
             if values.get(name) is not None and values[name] < least:
                 self.add_error(name, gettext("%(least)s or more.") % {"least": f"{least:,}"})

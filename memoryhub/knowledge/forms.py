@@ -4,11 +4,11 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import CachedResponse, KnowledgeEntry, Observation
 from memoryhub.lib.form_fields import LinesField, StoredSelect, TagsField, search_field
+from memoryhub.lib.stale_forms import remember_shown
 from sessions_app.models import Workspace
 
 SHOWN_MODELS = 100
@@ -31,28 +31,7 @@ class RowForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            field.show_hidden_initial = True
-
-
-def changed_values(form: forms.Form, current: dict[str, Any]) -> dict[str, Any]:
-    """Return the changed fields of a valid form, and add an error to those that someone else changed meanwhile.
-
-    ``current``: the values that the row has now.
-    """
-    changed = {name: form.cleaned_data[name] for name in form.changed_data}
-    for name in changed:
-        bound = form[name]
-        if bound.html_initial_name not in form.data:
-            continue  # not sent by the page: no earlier value to compare with
-        sent = bound.field.widget.value_from_datadict(form.data, form.files, bound.html_initial_name)
-        seen = bound.field.to_python(sent)
-        if bound.field.has_changed(bound.field.prepare_value(current[name]), seen) and current[name] != changed[name]:
-            shown = bound.field.prepare_value(current[name])
-            words = gettext("Someone changed this meanwhile. Save again to replace it. Current value: %(value)s")
-            form.add_error(name, words % {"value": shown})
-            form.data = {**dict(form.data.items()), bound.html_initial_name: shown}  # what the next save is based on
-    return changed
+        remember_shown(self)
 
 
 class KnowledgeForm(RowForm):

@@ -36,6 +36,54 @@ def test_settings_are_saved_with_a_record_of_what_changed(workspace, operator):
     assert AuditRecord.objects.get(action="workspace.configured").detail == {"changed": {"max_tokens": [50000, 9000]}}
 
 
+def data_of(page) -> dict[str, object]:
+    """Return what the page's form sends if nothing is changed."""
+    data: dict[str, object] = {}
+    for field in page.context["form"]:
+        assert f'name="{field.html_initial_name}"' in page.content.decode()
+        shown = "" if field.value() is None else field.value()
+        data |= {field.html_initial_name: str(shown)} | ({} if shown is False else {field.html_name: shown})
+    return data
+
+
+def test_a_page_that_was_open_keeps_what_someone_else_saved(workspace, operator):
+    page = url("workspace-settings")
+    seen = data_of(operator.get(page))
+    operator.post(page, seen | {"agent_changes": "hold_all", "persist_memory": False})
+
+    operator.post(page, seen | {"summary_prompt": "Be brief."})
+
+    workspace.refresh_from_db()
+    kept = (workspace.agent_changes, workspace.persist_memory, workspace.summary_prompt)
+    assert kept == ("hold_all", False, "Be brief.")
+
+
+def test_a_setting_that_both_changed_is_shown_before_it_is_replaced(workspace, operator):
+    page = url("workspace-settings")
+    seen = data_of(operator.get(page))
+    operator.post(page, seen | {"max_tokens": 9000})
+
+    answer = operator.post(page, seen | {"max_tokens": 7000})
+
+    workspace.refresh_from_db()
+    assert (answer.status_code, workspace.max_tokens) == (422, 9000)
+    assert "Someone changed this meanwhile. Save again to replace it. Current value: 9000" in text_of(answer)
+    operator.post(page, seen | {"max_tokens": 7000, "initial-max_tokens": 9000})
+    workspace.refresh_from_db()
+    assert workspace.max_tokens == 7000
+
+
+def test_settings_are_checked_together_with_what_someone_else_saved(workspace, operator):
+    page = url("workspace-settings")
+    seen = data_of(operator.get(page))
+    operator.post(page, seen | {"max_entries": 20})
+
+    answer = operator.post(page, seen | {"recent_window": 40})
+
+    assert answer.status_code == 422
+    assert "The recent window (40) is larger than the message limit (20)." in text_of(answer)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

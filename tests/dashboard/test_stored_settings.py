@@ -49,6 +49,20 @@ def test_a_text_is_decrypted_only_in_its_context_and_with_the_same_key(settings)
     assert decrypt_text(sealed, context="a") is None
 
 
+def test_a_page_that_was_open_keeps_what_someone_else_saved(operator):
+    seen = {"initial-hours": "24.0", "initial-keep": "14", "hours": "24.0", "keep": "14"}
+    save_hub_settings({"MEMORYHUB_BACKUP_HOURS": 24.0, "MEMORYHUB_BACKUP_KEEP": 14}, by=BY)
+    operator.post("/settings/backups/", seen | {"hours": "6"})
+
+    operator.post("/settings/backups/", seen | {"keep": "3"})
+    answer = operator.post("/settings/backups/", seen | {"hours": "12"})
+
+    values = hub_settings().values
+    assert (values["MEMORYHUB_BACKUP_HOURS"], values["MEMORYHUB_BACKUP_KEEP"]) == (6, 3)
+    assert answer.status_code == 422
+    assert "Someone changed this meanwhile." in answer.content.decode()
+
+
 def test_saved_settings_are_used_without_a_restart(operator, workspace):
     assert model_for(workspace) is None
 

@@ -18,7 +18,6 @@ from knowledge_app.services.held_rows import text_hash
 from knowledge_app.services.rows.restoring import restore_row
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.edit_responses import after_edit, answer_chosen, answer_edit, list_address
-from memoryhub.knowledge.forms import changed_values
 from memoryhub.knowledge.kinds import EditableKind, Filters, Kind, Outcome
 from memoryhub.lib.bulk_selection import selected_keys
 from memoryhub.lib.database import db_retry
@@ -28,6 +27,7 @@ from memoryhub.lib.http.downloads import download
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import keyset_page, parse_int
 from memoryhub.lib.masked_text import has_secrets, masked_json
+from memoryhub.lib.stale_forms import changed_values
 from memoryhub.permissions import (
     EDITOR,
     by_person,
