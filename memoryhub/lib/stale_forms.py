@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -17,7 +18,7 @@ def remember_shown(form: forms.BaseForm) -> None:
         field.show_hidden_initial = not isinstance(field.widget, forms.PasswordInput)
 
 
-def changed_values(form: forms.BaseForm, current: dict[str, Any]) -> dict[str, Any]:
+def changed_values(form: forms.BaseForm, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields of a validated form, and add an error to those that someone else changed meanwhile.
 
     ``current``: the values that are stored now.
@@ -37,7 +38,7 @@ def changed_values(form: forms.BaseForm, current: dict[str, Any]) -> dict[str, A
     return changed
 
 
-def merged_values(form: forms.BaseForm, current: dict[str, Any]) -> dict[str, Any]:
+def merged_values(form: forms.BaseForm, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return all values of a validated form: what the person changed, and the stored values of the other fields.
 
     Fields that the page didn't send with what it showed are as they were sent.

@@ -75,45 +75,73 @@ class Repeats:
         ``new``: the lines of which one must be among them. All by index.
         """
         words = [word for line in lines for word in words_of(line)]
+        said = self._said_by(words)
         ends = list(accumulate(len(words_of(line)) for line in lines))
         reaches = len(words) + 1  # what a text must reach to have words of a new line
         for number in range(len(lines) - 1, -1, -1):
             first, end = ends[number - 1] if number else 0, ends[number]
             reaches = first + 1 if number in new else reaches
             if end + self._longest > reaches:
-                for last in self._ends(words, range(first, end), max(end + 1, reaches)):
-                    yield number, bisect_left(ends, last)
+                for start in range(first, end):
+                    yield from (
+                        (number, bisect_left(ends, last)) for last in said[start] if last >= max(end + 1, reaches)
+                    )
 
-    def _ends(self, words: Sequence[str], starts: Iterable[int], least: int) -> Iterator[int]:
-        """Yield where the known texts end that words say from one of the starts, and that reach so far at least."""
-        for start in starts:
-            for known in self._by_word.get(words[start], ()):
-                end = start + len(known)
-                if end >= least and tuple(words[start:end]) == known:
-                    yield end
+    def _said_by(self, words: Sequence[str]) -> defaultdict[int, list[int]]:
+        """Return where the known texts end that words say, by where they start."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for known in self._candidates(words):
+            for end in _ends(known, words):
+                found[end - len(known)].append(end)
+        return found
 
     def _inside(self, part: str) -> set[Words]:
         words, negations = words_of(part), count_negations(part)
         return {
             known
-            for start, word in enumerate(words)
-            for known in self._by_word.get(word, ())
-            if _says(known, words, start) and count_negations(self._texts[known]) == negations
+            for known in self._candidates(words)
+            if _says(known, words) and count_negations(self._texts[known]) == negations
         }
+
+    def _candidates(self, words: Sequence[str]) -> Iterator[Words]:
+        """Yield the known texts of which there are all words."""
+        there = set(words)
+        return (known for word in there for known in self._by_word.get(word, ()) if there.issuperset(known))
 
 
 def contains(words: Words, inner: Words) -> bool:
     """Return whether words contain others, in their order and without gaps."""
-    starts = (start for start, word in enumerate(words) if word == inner[0])
-    return any(words[start : start + len(inner)] == inner for start in starts)
+    return any(_ends(inner, words))
 
 
-def _says(known: Words, words: Words, start: int) -> bool:
-    """Return whether words say from ``start`` what is known. Few words must be the last, or others change them."""
-    end = start + len(known)
-    if words[start:end] != known or words[end : end + 1] == ("s",):  # in "Initech's rival"
-        return False
-    return end == len(words) or len(known) >= ENOUGH_WORDS
+def _ends(known: Words, words: Sequence[str]) -> Iterator[int]:
+    """Yield where words have said what is known.
+
+    By Knuth, Morris and Pratt (1977), because the words of an agent may repeat themselves.
+    """
+    if _spaced(known) not in _spaced(words):
+        return
+    sequence = (*known, None, *words)
+    borders = [0] * len(sequence)  # how many of the first words end here
+    for at in range(1, len(sequence)):
+        length = borders[at - 1]
+        while length and sequence[at] != sequence[length]:
+            length = borders[length - 1]
+        borders[at] = length + (sequence[at] == sequence[length])
+        if borders[at] == len(known):
+            yield at - len(known)
+
+
+def _spaced(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "
+
+
+def _says(known: Words, words: Words) -> bool:
+    """Return whether words say what is known. Few words must be the last, or others change them."""
+    return any(
+        end == len(words) or (len(known) >= ENOUGH_WORDS and words[end] != "s")  # in "Initech's rival"
+        for end in _ends(known, words)
+    )
 
 
 def _are_swapped(known: Words, words: Words) -> bool:

@@ -1,0 +1,68 @@
+"""Texts that repeat what was removed are recognised, in time that grows with their length only."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryhub.lib.text import repeats
+from memoryhub.lib.text.repeats import Repeats, contains, words_of
+
+
+class Word(str):
+    """A word that counts how often it is compared."""
+
+    compared = 0
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Word.compared += 1
+        return str.__eq__(self, other)
+
+
+@pytest.fixture
+def comparisons(monkeypatch):
+    """Return a function that counts the comparisons of words and the counts of negations that a call needs."""
+    counted = []
+    count_negations = repeats.count_negations
+    monkeypatch.setattr(repeats, "words_of", lambda text: tuple(map(Word, words_of(text))))
+    monkeypatch.setattr(repeats, "count_negations", lambda text: counted.append(text) or count_negations(text))
+
+    def count(call) -> int:
+        Word.compared = 0
+        counted.clear()
+        assert call()
+        return Word.compared + len(counted)
+
+    return count
+
+
+@pytest.mark.parametrize("phrase", ["la ", "la s ", "la li la "])
+def test_a_text_that_repeats_itself_takes_linear_time(comparisons, phrase):
+    def count(times: int) -> int:
+        known = Repeats([phrase * times])
+        return comparisons(lambda: known.found_in(phrase * 2 * times))
+
+    assert count(800) < 5 * count(200)
+
+
+def test_lines_that_repeat_themselves_take_linear_time(comparisons):
+    def count(times: int) -> int:
+        known, lines = Repeats(["la " * times]), ["la " * times, "la " * times]
+        return comparisons(lambda: list(known.found_across(lines, [1])))
+
+    assert count(800) < 5 * count(200)
+
+
+@pytest.mark.parametrize(
+    ("words", "inner", "is_there"),
+    [
+        ("a b a b c", "a b c", True),
+        ("a b a b d", "a b c", False),
+        ("a a a b", "a a b", True),
+        ("a b", "a b c", False),
+        ("ab c", "b c", False),
+    ],
+)
+def test_words_contain_others_without_gaps(words, inner, is_there):
+    assert contains(tuple(words.split()), tuple(inner.split())) is is_there
