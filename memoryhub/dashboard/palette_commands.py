@@ -39,6 +39,7 @@ ADMINISTRATION = [  # label, url name; if it is on
 HUB_COMMANDS = [  # label, url name, icon, whether it posts at once; superusers only
     (gettext_lazy("Import a folder or file"), "import", "imports", False),
     (gettext_lazy("Create a workspace"), "new-workspace", "plus", False),
+    (gettext_lazy("Open the demo"), "demo", "search", True),
     (gettext_lazy("Make a backup"), "make-backup", "download", True),
     (gettext_lazy("Invite a person"), "invite", "user", False),
 ]

@@ -68,6 +68,11 @@ def found_folders() -> list[FoundFolder]:
     return [replace(folder, workspaces=own[path] or _overlaps(path, folder)) for path, folder in found.items()]
 
 
+def other_folders(path: Path) -> list[FoundFolder]:
+    """Return the found folders that aren't imported yet, except the one at a path."""
+    return [one for one in found_folders() if not one.workspaces and Path(one.path).expanduser() != path]
+
+
 def _overlaps(path: str, folder: FoundFolder) -> list[Workspace]:
     return overlapping(Path(path).resolve(), folder.found) if folder.found else []
 

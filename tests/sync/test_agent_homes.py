@@ -121,15 +121,35 @@ def test_the_page_lists_projects_and_imports_the_selected_ones(admin_client, hom
     assert ImportReport.objects.get().project == FORGE
     page = admin_client.get(response["Location"]).content.decode()
     assert ["followed" in page, "every 2s" in page] == [True, False]
+    assert page.count("checked") == 2  # what is imported isn't selected again
+    ImportReport.objects.update(added={"entries": 38}, problem_count=4)
+    page = admin_client.get(response["Location"]).content.decode()
+    assert ["38 new messages" in page, "4 notes" in page] == [True, True]
+
+    admin_client.post(reverse("import-projects"), {"path": str(home), "project": [ATLAS]})
+    assert 'class="button primary">Import selected' in page
+    run_jobs()
+    page = admin_client.get(response["Location"]).content.decode()
+    assert 'class="button">Import selected' in page
 
 
-def test_the_page_links_to_other_homes(admin_client, home, settings):
+def test_the_pages_link_to_other_folders(admin_client, home, settings):
     shutil.copytree(home, other := home.parent / "other")
-    settings.AGENT_HOMES = (str(home), str(other))
-    page = admin_client.get(reverse("import-projects"), {"path": str(home)}).content.decode()
+    forge = home.parent / "forge"
+    forge.mkdir()
+    (forge / "kv.json").write_text("{}")
+    settings.AGENT_HOMES = (str(home), str(other), str(forge))
+    links = [f'{reverse("import-projects")}?path={other}"', f'{reverse("import")}?path={forge}"']
 
+    page = admin_client.get(reverse("import-projects"), {"path": str(home)}).content.decode()
     assert "Also on this machine" in page
-    assert f"{reverse('import-projects')}?path={other}" in page
+    assert [link in page for link in links] == [True, True]
+
+    imported = admin_client.post(reverse("import"), {"path": str(forge)})
+    run_jobs()
+    page = admin_client.get(imported["Location"]).content.decode()
+    assert "Also on this machine" in page
+    assert [link in page for link in links] == [True, False]
 
 
 def test_the_page_needs_a_selection_and_a_home_below_the_roots(admin_client, home, settings):

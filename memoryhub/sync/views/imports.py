@@ -28,7 +28,7 @@ from memoryhub.permissions import (
     require_hub_operator,
 )
 from memoryhub.sync.forms import ImportForm
-from memoryhub.sync.found_folders import found_folders
+from memoryhub.sync.found_folders import found_folders, other_folders
 from memoryhub.sync.import_requests import PROBLEM_OUTCOMES, cancel_import, request_import
 from memoryhub.sync.overlaps import overlaps_at
 from memoryhub.sync.problem_rows import problem_rows
@@ -109,6 +109,8 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
         "counts": _counts(report),
         "has_faults": report.problems.filter(outcome__in=PROBLEM_OUTCOMES).exists(),
     }
+    if is_over and is_hub_operator(request.user):
+        context["other_folders"] = other_folders(Path(report.path))
     context |= _problems(request, report)
     response = render_page(request, "sync/import_report.html", context, fragment="import-report")
     if is_over and request.GET.get("poll"):

@@ -23,7 +23,7 @@ from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.layouts.records import Project
 from memoryhub.permissions import require_hub_operator
 from memoryhub.sync.forms import ImportForm
-from memoryhub.sync.found_folders import found_folders
+from memoryhub.sync.found_folders import other_folders
 from memoryhub.sync.import_requests import request_import
 from memoryhub.sync.overlaps import overlaps_in
 from memoryhub.sync.projects import Home, open_home
@@ -46,7 +46,11 @@ class ProjectRow:
 
     @property
     def is_selected(self) -> bool:
-        return self.work is None and not self.overlaps
+        return self.work is None and self.workspace is None and not self.overlaps
+
+    @property
+    def is_imported(self) -> bool:
+        return self.report is not None and self.report.status == ImportReport.Status.DONE
 
 
 def import_projects(request: HttpRequest) -> HttpResponse:
@@ -64,10 +68,10 @@ def import_projects(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "is_busy": any(row.work for row in rows),
         "selects_none": request.GET.get("selected") == "none",
+        "is_all_imported": all(row.is_imported for row in rows),
     }
     if not request.GET.get("poll"):
-        others = (one for one in found_folders() if one.project_count and not one.workspaces)
-        context["other_homes"] = [one for one in others if Path(one.path).expanduser() != home.path]
+        context["other_folders"] = other_folders(home.path)
     response = render_page(request, "sync/projects.html", context, fragment="projects")
     if request.GET.get("poll") and not context["is_busy"]:
         return HttpResponseStopPolling(response.content)
