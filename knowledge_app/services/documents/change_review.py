@@ -18,8 +18,9 @@ from memoryhub.lib.text.change_guard import (
     safety_reasons,
 )
 from memoryhub.lib.text.facts import fact_lines
-from sessions_app.models import AuditRecord, Session, Workspace
+from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.runs import cancel_run
 
 
 def judge(
@@ -95,12 +96,34 @@ def facts_lost_since_review(document: MemoryDocument) -> int:
     return gone.count()
 
 
+def pending_with(document: MemoryDocument, proposed_hash: str) -> HeldChange | None:
+    """Return the pending change of a document that proposes a text. There is at most one (``held_change_once``)."""
+    pending = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING)
+    return pending.filter(proposed_hash=proposed_hash).select_related("run").first()
+
+
+def give_way(change: HeldChange, *, by: By) -> None:
+    """Supersede a pending change whose text another one proposes, too.
+
+    If a whole consolidation was held with it, that is cancelled; its messages stay unconsolidated.
+    """
+    pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
+    is_open = pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at)
+    if is_open and change.run and change.run.status == Run.Status.HELD:
+        cancel_run(change.run, by=by)
+
+
 def store_held(change: HeldChange, words: str, *, by: By, session: Session | None = None) -> HeldChange:
-    """Store a new held change with its workspace, hash, time and audit record. ``words``: for the audit log."""
+    """Store a new held change with its workspace, hash, time and audit record. ``words``: for the audit log.
+
+    A pending change with the same text gives way to it, whoever proposed that: a person decides about a text once.
+    """
     document = change.document
     change.workspace_id = document.workspace_id
     change.proposed_hash = content_hash(change.proposed)
     change.created_at = by.at
+    if same := pending_with(document, change.proposed_hash):
+        give_way(same, by=by)
     change.save(force_insert=True)
     text = f"{document.name}: {words}"
     record(

@@ -28,7 +28,6 @@ from knowledge_app.services.documents.consolidation_guard import (
 )
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import (
-    content_hash,
     head_text,
     lock_document,
     open_document,
@@ -266,10 +265,6 @@ def _clear_or_continue(session: Session, run: Run, plan: Plan, by: By, *, approv
 
 
 def _hold(run: Run, document: MemoryDocument, wanted: str, flags: Sequence[str], now: datetime) -> HeldChange:
-    earlier = HeldChange.objects.filter(
-        document=document, status=HeldChange.Status.PENDING, proposed_hash=content_hash(wanted)
-    )
-    earlier.update(status=HeldChange.Status.SUPERSEDED, decided_at=now)
     change = HeldChange(
         document=document,
         run=run,

@@ -365,8 +365,8 @@ def _is_held(document: MemoryDocument, proposed: str, base: MemoryRevision | Non
 def _supersede(document: MemoryDocument, proposed: str, author: Actor, now: datetime, *, is_guarded: bool) -> None:
     """Supersede pending texts of the file that it doesn't contain any more, or that a new one includes."""
     pending = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING, author_kind=author.kind)
-    replaced = Q(author_name=author.name, file_restored_at=None) | Q(proposed_hash=content_hash(proposed))
-    numbers = set(pending.filter(replaced).values_list("pk", flat=True))
+    replaced = pending.filter(author_name=author.name, file_restored_at=None)
+    numbers = set(replaced.values_list("pk", flat=True))
     if is_guarded and document.head:
         new = line_edits(document.head.content, proposed)
         guarded = pending.exclude(file_restored_at=None).select_related("ours")
