@@ -11,7 +11,8 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
-from knowledge_app.models import Concern, EditedRow, Fact, MemoryDocument
+from knowledge_app.models import Concern, EditedRow, Fact, HeldChange, MemoryDocument
+from knowledge_app.services.documents.change_review import give_way, pending_with
 from knowledge_app.services.documents.revisions import update_facts
 from knowledge_app.services.rows.edit_tables import TABLES
 from memoryhub.forgetting.rules import Affected, base_of
@@ -70,7 +71,16 @@ def apply_change(affected: Affected, by: By) -> None:
         DeletedSession.objects.filter(workspace=row.workspace, key=values["key"]).exclude(pk=row.pk).delete()
     if isinstance(row, Session) and "key" in values:
         _leave_tombstone(row, by)
+    if isinstance(row, HeldChange) and "proposed_hash" in values and row.status == HeldChange.Status.PENDING:
+        _supersede_later(row, values["proposed_hash"], by)
     rows.update(**values)
+
+
+def _supersede_later(change: HeldChange, new_hash: str, by: By) -> None:
+    """Of two pending changes that become equal, supersede the later one."""
+    same = pending_with(change.document, new_hash)
+    if same is not None and same.pk != change.pk:
+        give_way(max(same, change, key=lambda one: one.pk), by=by)
 
 
 def deleted_rows(found: Iterable[Affected]) -> set[Place]:
