@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import or_
+from secrets import randbelow
 from typing import Any
 
 from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, TextField
@@ -327,9 +328,14 @@ def _redacted(row: Model, column: Field[Any, Any], value: Any, redaction: Redact
     new = redaction.value(value, keys=column.name not in KEYED)
     if isinstance(column, CharField) and isinstance(new, str):
         is_once = column.unique or column.name in IDS or (isinstance(row, ApiToken) and column.name == "name")
-        new = f"forgotten-{row.pk}" if is_once else new
+        new = _unused_name(row) if is_once else new
         new = new[: column.max_length]
     return new
+
+
+def _unused_name(row: Model) -> str:
+    """Return a name for a row whose own is erased. An agent can't guess it, and so can't have taken it before."""
+    return f"forgotten-{row.pk}{randbelow(10**9):09}"
 
 
 def _redacted_option(name: str, value: Any, redaction: Redaction) -> Any:
@@ -350,11 +356,12 @@ def _dependent_values(row: Model, values: dict[str, Any]) -> dict[str, Any]:
     if isinstance(row, HeldChange) and "proposed" in values:
         return {"proposed_hash": content_hash(values["proposed"]), "raw": None}
     if isinstance(row, MemoryDocument) and "name" in values:
-        return {"name": f"forgotten-{row.pk}.md", "path": ""}
+        return {"name": f"{_unused_name(row)}.md", "path": ""}
     if isinstance(row, MemoryDocument) and "path" in values:
         return {"path": ""}  # else the hub would write a file of the redacted name
     if isinstance(row, Session) and "key" in values:
-        return {"key": f"forgotten:{forgotten_key(row.workspace, row.key)[:16]}", "channel": "forgotten"}
+        key = f"forgotten:{forgotten_key(row.workspace, row.key)[:16]}-{row.pk}"  # its agent may open it again
+        return {"key": key, "channel": "forgotten"}
     if isinstance(row, DeletedSession) and "key" in values:
         return {"key": forgotten_key(row.workspace, row.key), "is_forgotten": True}
     return _derived_values(row, values)

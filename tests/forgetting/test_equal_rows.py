@@ -1,24 +1,77 @@
-"""Changes that wait for review and become equal when words are forgotten."""
+"""Rows that become equal when their words are forgotten, in every table that has a text only once."""
 
 from __future__ import annotations
 
 import pytest
+from django.db.models import CharField, Model, TextField, UniqueConstraint
 
-from knowledge_app.models import HeldChange
+from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.proposals import propose_text
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.forgetting.erasure import ErasureRequest, write_receipt
 from memoryhub.forgetting.reapply import reapply_receipts
+from memoryhub.forgetting.rows import _models
+from memoryhub.forgetting.rules import text_columns
 from memoryhub.integrity import check_memory
+from memoryhub.lib.database.fields import JSONTextField
 from sessions_app.models import Run
-from sessions_app.services.audit import Actor, By
-from tests.forgetting.test_forgetting import forget, holding
+from sessions_app.services.audit import Actor, By, open_guard
+from tests.forgetting.test_forgetting import forget, holding, make
 from tests.forgetting.test_renamed_sources import receipt_of
 from tests.hub import NOW, PERSON, open_at
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
 BASE = "# Team\n\n- tea at four\n- no meetings\n"
+WORDS = ("Quicksilver", "QuickSilver", "QUICKSILVER")
+
+
+def unique_columns(model: type[Model]) -> set[str]:
+    """Return the text columns of a table's unique constraints, hashes too."""
+    fields = {name for one in model._meta.constraints if isinstance(one, UniqueConstraint) for name in one.fields}
+    fields |= {column.name for column in model._meta.concrete_fields if column.unique}
+    return {name for name in fields if isinstance(model._meta.get_field(name), CharField | TextField)}
+
+
+def texts(model: type[Model]) -> set[str]:
+    """Return the columns of a table that an erasure searches and that have room for a word."""
+    plain = [column for column in text_columns(model)[0] if not isinstance(column, JSONTextField)]
+    return {column.name for column in plain if (column.max_length or 100) > len(WORDS[0])}
+
+
+def affected() -> list[type[Model]]:
+    """Return the tables with a unique column whose value an erasure changes."""
+    return [model for model in _models() if unique_columns(model) & {*texts(model), "proposed_hash"}]
+
+
+def plant(model: type[Model], workspace, session, word: str) -> None:
+    """Make a row with a word in every text column that is free to hold it."""
+    row = make(model, workspace, session)
+    hashes = dict.fromkeys(unique_columns(model) - texts(model), f"row {row.pk}")
+    model._base_manager.filter(pk=row.pk).update(**hashes | dict.fromkeys(texts(model), word))
+
+
+@pytest.mark.parametrize("kind", ["phrase", "person"])
+@pytest.mark.parametrize("model", affected(), ids=lambda one: one.__name__)
+def test_rows_that_become_equal_are_erased_as_often_as_they_come(workspace, model, kind):
+    session = open_at(workspace)
+    for _ in range(2):
+        with open_guard("planting"):
+            for word in WORDS:
+                plant(model, workspace, session, word)
+
+        forget(workspace, kind, "quicksilver")
+
+        assert not [place for place in holding("quicksilver") if model.__name__ in place]
+
+
+def test_the_name_of_an_erased_row_is_not_one_that_an_agent_has_taken(workspace):
+    document = open_document(workspace, "quicksilver.md")
+    open_document(workspace, f"forgotten-{document.pk}.md")
+
+    forget(workspace, "phrase", "quicksilver")
+
+    assert MemoryDocument.objects.filter(name__startswith="forgotten-").count() == 2
 
 
 def proposals(workspace) -> list[HeldChange]:
