@@ -31,7 +31,7 @@ from memoryhub.jobs.progress import (
     separate_connection,
 )
 from memoryhub.lib.database import db_retry
-from memoryhub.lib.errors import Conflict, MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError, unexpected
 from memoryhub.lib.traces import count_queries, traced
 from memoryhub.models import Job
 from memoryhub.processes import expired, holding, is_held_here, renew_lease, this_home, this_process
@@ -250,8 +250,8 @@ def _outcome(job: Job, error: BaseException, now: datetime) -> dict[str, Any]:
         logger.warning("%s %s failed: %s", kinds()[job.kind].label, number_of(job), error.message)
         return {"status": Job.Status.FAILED, "error_code": error.code, "error": error.message}
     logger.error("job %s failed unexpectedly", job.pk, exc_info=error)
-    words = f"Unexpected error: {type(error).__name__}. See the hub's log."
-    return {"status": Job.Status.FAILED, "error_code": "unexpected", "error": words}
+    told = unexpected(error)
+    return {"status": Job.Status.FAILED, "error_code": told.code, "error": told.message}
 
 
 def _end(job: Job, values: dict[str, Any], now: datetime) -> None:

@@ -21,6 +21,11 @@ class MemoryHubError(Exception):
         self.details = details
 
 
+def unexpected(error: Exception) -> MemoryHubError:
+    """Return what people are told of an error that is in the log, as an expected error with the code "unexpected"."""
+    return MemoryHubError(f"Unexpected error: {type(error).__name__}. See the hub's log.", code="unexpected")
+
+
 class NotFound(MemoryHubError):
     """The object doesn't exist, or the user has no access to it."""
 

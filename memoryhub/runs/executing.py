@@ -15,7 +15,7 @@ from knowledge_app.services.rows.undoable_edits import carry_out_edit
 from memoryhub.graph import embedding_run
 from memoryhub.hygiene import scanning
 from memoryhub.hygiene.resolution import undo_resolution
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import MemoryHubError, unexpected
 from memoryhub.lib.llm import ModelRefused
 from memoryhub.lib.traces import count_queries, traced
 from memoryhub.processes import holding, this_process
@@ -56,10 +56,7 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
         fail_run(run, error, now=now(), is_transient=not isinstance(error, ModelRefused))
     except Exception as error:  # must not end the worker
         logger.exception("Run %s failed unexpectedly", pk)
-        unexpected = MemoryHubError(
-            f"Unexpected error: {type(error).__name__}. See the hub's log.", code="unexpected"
-        )
-        fail_run(run, unexpected, now=now(), is_transient=True)
+        fail_run(run, unexpected(error), now=now(), is_transient=True)
     return _finished(pk, now())
 
 

@@ -54,7 +54,7 @@ from memoryhub.sync.importing import (
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.overlaps import overlapping
 from memoryhub.sync.projects import choose_project
-from memoryhub.sync.syncing import SyncResult, import_files, refuse_emptied
+from memoryhub.sync.syncing import SyncResult, expected_errors, import_files, refuse_emptied
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.syncing import QUIET_NOTE
@@ -186,11 +186,11 @@ def sync_folder(folder: SourceFolder, *, by: By, full: bool = False, wait: bool 
     """Import what is new in a folder into its workspace, and store the result in the folder's row.
 
     Without ``wait``, a folder that is being imported is refused at once. Raises FolderMissing, Invalid,
-    ImportRefused.
+    ImportRefused, and the errors of ``expected_errors``.
     """
     try:
-        timeout = LOCK_SECONDS if wait else 0
-        with import_lock(own_path(Path(folder.path)), folder.project, timeout=timeout):
+        path, timeout = own_path(Path(folder.path)), LOCK_SECONDS if wait else 0
+        with import_lock(path, folder.project, timeout=timeout), expected_errors(path):
             result = _sync(folder, by, full=full)
     except MemoryHubError as error:
         values = {"failed_at": timezone.now(), "error_code": error.code, "error": error.message}

@@ -7,7 +7,9 @@ folder lacks it, and session files are never written.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain
@@ -15,7 +17,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -24,7 +26,7 @@ from knowledge_app.services.documents.outside_edits import hold_emptied
 from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.hygiene.imported import find_secrets
-from memoryhub.lib.errors import MemoryHubError, Refused
+from memoryhub.lib.errors import MemoryHubError, Refused, unexpected
 from memoryhub.lib.files.safe_folder import Folder, FolderMissing, display_path
 from memoryhub.lib.import_counts import ImportCounts, import_sentence
 from memoryhub.lib.layouts.detect import detect
@@ -44,6 +46,7 @@ from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import is_recorded, mark_files_missing
 from sessions_app.services.syncing import Outcome, record_failure, record_success
 
+logger = logging.getLogger(__name__)
 EMPTY = hashlib.sha256(b"").hexdigest()
 GONE = Problem("", None, "is gone", "everything imported from it is kept", "held")
 
@@ -78,19 +81,32 @@ def sync_workspace(
     ``send`` writes them once, even if it isn't. ``full`` reads every file, even one that looks unchanged. Without
     ``wait``, copies of replaced files that aren't quiet yet are left to the next sync. The result is stored in the
     workspace's SyncState. Raises Refused, FolderMissing (and marks the workspace as unavailable), Invalid,
-    ImportRefused while the folder is being imported.
+    ImportRefused while the folder is being imported, and the errors of ``expected_errors``.
     """
     path = Path(workspace.path)
     if not workspace.path or path.is_file():
         raise Refused("Only a folder can be synced, not a file or an archive.", code="cannot_sync")
     try:
-        with import_lock(own_path(path), workspace.project, timeout=LOCK_SECONDS if wait else 0):
+        timeout = LOCK_SECONDS if wait else 0
+        with import_lock(own_path(path), workspace.project, timeout=timeout), expected_errors(path):
             result = _sync(workspace, path, by, full=full, wait=wait, send=send)
     except MemoryHubError as error:
         record_failure(workspace, error, started_at=by.at, now=timezone.now(), always=full)
         raise
     record_success(workspace, _outcome(result), started_at=by.at, now=max(by.at, timezone.now()), always=full)
     return result
+
+
+@contextmanager
+def expected_errors(path: Path) -> Iterator[None]:
+    """Log an unexpected error, and raise one that can be stored and shown. A database that is away isn't one."""
+    try:
+        yield
+    except (MemoryHubError, OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        logger.exception("sync of %s failed", path)
+        raise unexpected(error) from error
 
 
 def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, send: bool) -> SyncResult:

@@ -55,11 +55,14 @@ Followed = Workspace | SourceFolder  # whose folder is watched
 class FollowedWorkspace:
     """``due_at``: time of its next sync (monotonic seconds). ``marks``: its unwritten changes.
 
-    ``source``: the workspace, for its own folder, or a further folder of one.
+    ``source``: the workspace, for its own folder, or a further folder of one. ``paused_until``: after an unexpected
+    error, it isn't synced before, whatever changes. ``error_code``: of its last sync.
     """
 
     source: Followed
     due_at: float = 0.0
+    paused_until: float = 0.0
+    error_code: str = ""
     busy_since: float | None = None
     timing: Lock = field(default_factory=Lock)
     marks: Marks = frozenset()
@@ -264,7 +267,8 @@ def _schedule_sync(one: FollowedWorkspace, wakeup: Event) -> None:
     with one.timing:
         if one.busy_since is None:
             one.busy_since = now
-        one.due_at = min(now + quiet, one.busy_since + quiet * MAX_QUIET_PERIODS)
+        due_at = min(now + quiet, one.busy_since + quiet * MAX_QUIET_PERIODS)
+        one.due_at = max(due_at, one.paused_until)
     wakeup.set()
 
 
@@ -350,11 +354,13 @@ def _sync_one(one: FollowedWorkspace, actor: Actor, on_result: OnResult, wakeup:
         result = _sync_source(one.source, By(actor, timezone.now()))
         if result.copies_left or any(file.verdict == "waiting" for file in result.written):
             retry_after = settings.MEMORYHUB_QUIET_SECONDS
+        one.error_code = ""
         if result.has_changed or result.tally.problems:
             on_result(_workspace_of(one.source), result)
     except ImportRefused:
         retry_after = RETRY_SECONDS
     except MemoryHubError as error:
+        _note_failure(one, error)
         on_result(_workspace_of(one.source), error)
         retry_after = POLL_SECONDS
     except DatabaseError as error:
@@ -369,6 +375,15 @@ def _sync_one(one: FollowedWorkspace, actor: Actor, on_result: OnResult, wakeup:
         with one.timing:
             one.due_at = min(one.due_at, time.monotonic() + retry_after)
     wakeup.set()
+
+
+def _note_failure(one: FollowedWorkspace, error: MemoryHubError) -> None:
+    """Log why a sync failed, once. An unexpected error is in the log already, with its traceback."""
+    if error.code == "unexpected":
+        one.paused_until = time.monotonic() + POLL_SECONDS
+    elif error.code != one.error_code:
+        logger.warning("sync of %s failed: %s", one.source.path, error.message)
+    one.error_code = error.code
 
 
 def _sync_source(source: Followed, by: By) -> SyncResult:

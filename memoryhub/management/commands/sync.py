@@ -113,6 +113,8 @@ class Command(JsonCommand):
 
     def _show(self, one: dict[str, Any]) -> None:
         self.line(f"{one['workspace']}: {_words(one)}")
+        if one.get("last_error"):
+            self.line(f"  last sync failed: {one['last_error']['message']}")
         for folder in one["folders"] if isinstance(one.get("folders"), list) else []:
             self.line(f"  further folder {folder['label']}: {folder['path']} ({folder['error'] or 'read only'})")
         for label, result in one["folders"].items() if isinstance(one.get("folders"), dict) else []:
