@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 
-from knowledge_app.models import HistoryEntry
+from knowledge_app.models import HeldRow, HistoryEntry
 from knowledge_app.services.documents.history_matching import HistoryMatch, LogEntry, match_history
 from knowledge_app.services.held_rows import hold_flagged, hold_imported
 from memoryhub.lib.database import db_retry
@@ -36,8 +36,8 @@ def import_history(
 
     Entries are matched by ``match_history``, so that a rotation, a trimmed journal, an edit in the middle or the
     upgrade from HISTORY.md to a journal neither loses nor duplicates entries. An edited entry becomes a new version.
-    New entries and versions that the content check flags are held. ``folder``: which the file is in; None for the
-    workspace's own.
+    New entries and versions that the content check flags are held, and the earlier version stays in use meanwhile.
+    ``folder``: which the file is in; None for the workspace's own.
     """
     stored = _stored(workspace, folder)
     match = match_history(
@@ -60,10 +60,12 @@ def import_history(
                 stored[i].pk for p, i in match.same.items() if log.entries[p].is_archived > stored[i].is_archived
             ]
             _update_in_batches(workspace, moved, is_archived=True)
-            versions = {place: stored[index] for place, index in match.edited.items()}
-            added = _append_versions(workspace, log.entries, versions, now)
-            added += append_history(workspace, [log.entries[place] for place in match.new], now=now)
+            edited = {place: stored[index] for place, index in match.edited.items()}
+            versions = _append_versions(workspace, log.entries, edited, now)
+            added = [*versions, *append_history(workspace, [log.entries[place] for place in match.new], now=now)]
         counts.problems += hold_imported(workspace, added, {}, path=path, now=now, dry_run=dry_run)
+        if match.edited and not dry_run:
+            _withdraw_earlier(workspace, versions, now)
     return counts
 
 
@@ -73,7 +75,9 @@ def _problem(path: str, log: HistoryLog, stored: Sequence[_Stored], match: Histo
     missing = [index for index in from_files if index not in found and index > min(found, default=-1)]
     if match.edited:
         what = f"{len(match.edited)} of its entries were edited"
-        return Problem(path, None, what, "stored as new versions; the earlier ones are withdrawn", "noted")
+        return Problem(
+            path, None, what, "stored as new versions, which replace the earlier ones unless they are held", "noted"
+        )
     if not missing:
         return None
     if match.new:
@@ -146,10 +150,14 @@ def add_note(workspace: Workspace, text: str, *, by: By, session_key: str = "") 
 
 @dataclass(frozen=True)
 class _Stored:
-    """The latest version of a stored entry. ``place``: position of its first version."""
+    """The latest version of a stored entry. ``place``: position of its first version.
+
+    ``in_use``: the versions that aren't withdrawn; two if one of them is held.
+    """
 
     pk: int
     place: int
+    in_use: tuple[int, ...]
     is_archived: bool
     identity: LogEntry
 
@@ -160,11 +168,13 @@ def _stored(workspace: Workspace, folder: SourceFolder | None) -> list[_Stored]:
         return []
     rows = HistoryEntry.objects.filter(workspace=workspace).order_by("position")
     rows = rows.filter(source__startswith=f"{folder.path}/") if folder else rows.exclude(source__startswith="/")
-    names = ("pk", "position", "version_of", "is_archived", "source_hash", "occurred_at", "source")
-    latest = {}
-    for pk, position, first, is_archived, text, occurred_at, source in rows.values_list(*names):
+    names = ("pk", "position", "version_of", "withdrawn_at", "is_archived", "source_hash", "occurred_at", "source")
+    latest: dict[int, _Stored] = {}
+    for pk, position, first, withdrawn_at, is_archived, text, occurred_at, source in rows.values_list(*names):
         place = position if first is None else first
-        latest[place] = _Stored(pk, place, is_archived, LogEntry(text, occurred_at, bool(source)))
+        in_use = latest[place].in_use if place in latest else ()
+        in_use += (pk,) if withdrawn_at is None else ()
+        latest[place] = _Stored(pk, place, in_use, is_archived, LogEntry(text, occurred_at, bool(source)))
     return list(latest.values())
 
 
@@ -174,26 +184,42 @@ def _texts(stored: Sequence[_Stored], indexes: Collection[int]) -> dict[int, str
 
 
 def _append_versions(
-    workspace: Workspace, entries: Sequence[HistoryRecord], versions: Mapping[int, _Stored], now: datetime
-) -> list[HistoryEntry]:
-    """Append new versions of entries and return them.
+    workspace: Workspace, entries: Sequence[HistoryRecord], edited: Mapping[int, _Stored], now: datetime
+) -> dict[HistoryEntry, _Stored]:
+    """Append new versions of entries, and return them with the earlier ones.
 
     They keep the run and session, and stay archived or withdrawn if the earlier one was.
     """
-    earlier = HistoryEntry.objects.in_bulk([entry.pk for entry in versions.values()])
-    added = []
-    for place, entry in versions.items():
+    earlier = HistoryEntry.objects.in_bulk([entry.pk for entry in edited.values()])
+    versions = {}
+    for place, entry in edited.items():
         old = earlier[entry.pk]
         (new,) = append_history(workspace, [entries[place]], now=now, run=old.run, version_of=entry.place)
         HistoryEntry.objects.filter(pk=new.pk).update(
             session=new.session_id or old.session_id,
             is_archived=new.is_archived or old.is_archived,
-            withdrawn_at=old.withdrawn_at and now,
+            withdrawn_at=None if entry.in_use else now,
         )
-        added.append(new)
-    current = [old.pk for old in earlier.values() if old.withdrawn_at is None]
-    _update_in_batches(workspace, current, withdrawn_at=now)
-    return added
+        versions[new] = entry
+    return versions
+
+
+def _withdraw_earlier(workspace: Workspace, versions: Mapping[HistoryEntry, _Stored], now: datetime) -> None:
+    """Withdraw what new versions replace; a held one replaces only versions that were held themselves."""
+    held = set(HeldRow.objects.filter(workspace=workspace).values_list("history_entry", flat=True))
+    replaced = [pk for new, entry in versions.items() for pk in entry.in_use if new.pk not in held or pk in held]
+    _update_in_batches(workspace, replaced, withdrawn_at=now)
+
+
+def withdraw_other_versions(entry: HistoryEntry, now: datetime) -> list[int]:
+    """Withdraw what an approved version replaces, and return the primary keys."""
+    if entry.version_of is None:
+        return []
+    places = Q(position=entry.version_of) | Q(version_of=entry.version_of)
+    others = HistoryEntry.objects.filter(places, workspace=entry.workspace_id, withdrawn_at=None).exclude(pk=entry.pk)
+    replaced = list(others.values_list("pk", flat=True))
+    others.update(withdrawn_at=now)
+    return replaced
 
 
 def _update_in_batches(workspace: Workspace, pks: Sequence[int], **values: Any) -> None:

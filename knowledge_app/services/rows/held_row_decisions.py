@@ -7,6 +7,7 @@ from django.db.models import Model
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldRow, HistoryEntry
+from knowledge_app.services.documents.history import withdraw_other_versions
 from knowledge_app.services.held_rows import LINKS, row_name, text_hash
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import edit_rows
@@ -24,13 +25,16 @@ HELD_ONLY = {"reason": REASON, "held_only": True}
 def approve_row(held: HeldRow, *, seen: str = "", by: By) -> AuditRecord:
     """Release a held row, so that agents get it.
 
-    ``seen``: the ``text_hash`` of the text that the person approves, "" if unknown. The audit record that it returns
-    is what ``undo_approval`` needs. Raises Conflict if the row was decided, or its text changed meanwhile.
+    A history entry replaces its earlier versions. ``seen``: the ``text_hash`` of the text that the person approves,
+    "" if unknown. The audit record that it returns is what ``undo_approval`` needs. Raises Conflict if the row was
+    decided, or its text changed meanwhile.
     """
     row = _locked(held).row
     check_seen(seen, text_hash(row))
     HeldRow.objects.filter(pk=held.pk).delete()
     detail = {"findings": held.findings, "author_kind": held.author_kind, "author_name": held.author_name}
+    if isinstance(row, HistoryEntry):
+        detail["replaced"] = withdraw_other_versions(row, by.at)
     text = f"{row_name(row)} approved"
     return record(by, "row.approved", LINKS[type(row)], row.pk, text, workspace=held.workspace, detail=detail)
 
@@ -51,6 +55,9 @@ def undo_approval(approval: AuditRecord, *, by: By) -> None:
         author_name=detail.get("author_name", by.actor.name[:200]),
         created_at=by.at,
         **{"workspace_id": approval.workspace_id, f"{link}_id": row.pk},
+    )
+    HistoryEntry.objects.filter(workspace=approval.workspace, pk__in=detail.get("replaced", [])).update(
+        withdrawn_at=None
     )
     record(by, "row.held", link, row.pk, f"Approval of {row_name(row)} undone", workspace=approval.workspace)
 
