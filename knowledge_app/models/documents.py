@@ -183,7 +183,8 @@ class HeldChange(models.Model):
     """A proposed text of a document, held for review, with its base and the hub's text at that time.
 
     ``file_restored_at``: when the agent's file got the hub's text again; since then the change doesn't block it.
-    ``decided_parts``: of a change decided in parts, how many were accepted, rejected, and wait as another change.
+    ``decided_parts``: of a change decided in parts, how many were ``accepted``, ``rejected``, and are ``waiting`` as
+    another change. ``refused``: the numbers of the lines of ``proposed`` that were refused, also by an edited text.
     """
 
     class Status(models.TextChoices):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from django.db.models import Model, TextField
+from django.db.models import Model, Q, TextField
 from django.db.models.functions import Cast
 
 from knowledge_app.models import (
@@ -163,18 +163,32 @@ def _line_changes(
 
 def _rejected_lines(workspace: Workspace) -> Iterator[str]:
     """Yield the telling lines that people refused to add to documents."""
-    changes = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.REJECTED).order_by("-pk")
-    for key in changes.values_list("pk", "proposed_hash", "base__content_hash", "ours__content_hash")[:MAX_COMPARED]:
-        yield from _refused_lines(*key)
+    rejected = Q(status=HeldChange.Status.REJECTED)
+    in_part = Q(status=HeldChange.Status.APPROVED) & ~Q(decided_parts={})
+    changes = HeldChange.objects.filter(rejected | in_part, workspace=workspace).order_by("-pk")
+    names = ("pk", "proposed_hash", "base__content_hash", "ours__content_hash", "status", "decided_parts")
+    for *key, status, parts in changes.values_list(*names)[:MAX_COMPARED]:
+        numbers = parts.get("refused", None if status == HeldChange.Status.REJECTED else [])
+        if numbers != []:
+            yield from _refused_lines(*key, numbers and tuple(numbers))
 
 
 @lru_cache(maxsize=10_000)
-def _refused_lines(pk: int, _proposed: str, _base: str | None, _ours: str | None) -> tuple[str, ...]:
-    """Return the telling lines that a held change would have added. Cached by hashes, as ``_line_changes``."""
+def _refused_lines(
+    pk: int, _proposed: str, _base: str | None, _ours: str | None, numbers: tuple[int, ...] | None
+) -> tuple[str, ...]:
+    """Return the telling lines that a held change would have added, only those with the ``numbers`` if given.
+
+    Cached by hashes, as ``_line_changes``.
+    """
     texts = HeldChange.objects.values_list("proposed", "base__content", "ours__content").get(pk=pk)
     proposed, *others = ((text or "").split("\n") for text in texts)
     known = {line for lines in others for line in lines}
-    return tuple(line for line in proposed if line not in known and is_telling(words_of(line)))
+    return tuple(
+        line
+        for number, line in enumerate(proposed, 1)
+        if line not in known and (numbers is None or number in numbers) and is_telling(words_of(line))
+    )
 
 
 def _rejected_edits(workspace: Workspace) -> Iterator[str]:

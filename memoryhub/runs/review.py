@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -16,6 +17,7 @@ from knowledge_app.services.documents.held_changes import (
     hold_rest,
     hunks_of,
     keep_ours,
+    refused_lines,
     stale_hunks,
     supersede,
     text_with,
@@ -40,17 +42,17 @@ def approve(
     hunks: Collection[int] | None = None,
     text: str | None = None,
     reason: str = "",
-    waiting: int = 0,
+    waiting: Collection[int] = (),
 ) -> None:
-    """Accept a held change: all of it, some of its hunks, or an edited text. ``waiting``: how many hunks still wait.
+    """Accept a held change: all of it, some of its hunks, or an edited text. ``waiting``: the hunks that still wait.
 
-    If a whole consolidation was held, its revision, history entry and pointer are committed together. Raises Conflict
-    or RunNotFitting and changes nothing if it can't.
+    The other lines are refused. If a whole consolidation was held, its revision, history entry and pointer are
+    committed together. Raises Conflict or RunNotFitting and changes nothing if it can't.
     """
     approved = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
     run = change.run if change.run and change.run.status == Run.Status.HELD else None
     proposal = approved_proposal(run, change, approved) if run else None
-    parts = _parts(change, len(hunks), waiting) if hunks is not None else {}
+    parts = _parts(change, hunks, waiting) if hunks is not None else {"refused": refused_lines(change, approved)}
     with transaction.atomic():
         close_change(change, approve=True, by=by, user=user, reason=reason, parts=parts)
         if run and proposal:
@@ -59,10 +61,11 @@ def approve(
             accept_text(change, approved, by=by)
 
 
-def _parts(change: HeldChange, accepted: int, waiting: int) -> dict[str, int]:
+def _parts(change: HeldChange, accepted: Collection[int], waiting: Collection[int]) -> dict[str, Any]:
     """Return the ``decided_parts`` of a change of which some parts were accepted and some still wait."""
-    rejected = len(hunks_of(change)) - accepted - waiting
-    return {"accepted": accepted, "rejected": rejected, "waiting": waiting}
+    rejected = len(hunks_of(change)) - len(accepted) - len(waiting)
+    refused = refused_lines(change, text_with(change, {*accepted, *waiting}))
+    return {"accepted": len(accepted), "rejected": rejected, "waiting": len(waiting), "refused": refused}
 
 
 def approve_unflagged(change: HeldChange, *, by: By, user: User | None = None, reason: str = "") -> int:
@@ -80,7 +83,7 @@ def approve_unflagged(change: HeldChange, *, by: By, user: User | None = None, r
     elif accepted:
         flags = dict.fromkeys(text for _, warnings in parts for texts in warnings.values() for text in texts)
         with transaction.atomic():
-            waiting = len(parts) - len(accepted)
+            waiting = [hunk.number for hunk, _ in parts if hunk.number not in accepted]
             approve(change, by=by, user=user, hunks=accepted, reason=reason, waiting=waiting)
             hold_rest(change, text_with(change, accepted), change.proposed, flags=list(flags), by=by)
     return len(parts) - len(accepted)
@@ -129,11 +132,9 @@ def decide_parts(
     with transaction.atomic():
         if taken:
             hunks = None if taken == numbers else taken
-            approve(change, by=by, user=user, hunks=hunks, reason=reason, waiting=len(waiting))
+            approve(change, by=by, user=user, hunks=hunks, reason=reason, waiting=waiting)
         elif rejected:
-            close_change(
-                change, approve=False, by=by, user=user, reason=reason, parts=_parts(change, 0, len(waiting))
-            )
+            close_change(change, approve=False, by=by, user=user, reason=reason, parts=_parts(change, (), waiting))
         else:
             supersede(change, by=by)
         if not taken and change.run is None:  # a held consolidation waits with the other parts

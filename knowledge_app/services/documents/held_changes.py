@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -57,6 +58,14 @@ def text_with(change: HeldChange, chosen: Collection[int]) -> str:
     return "\n".join(lines)
 
 
+def refused_lines(change: HeldChange, kept: str) -> list[int]:
+    """Return the numbers of the lines that a change would add and that a person didn't keep in the decided text."""
+    known = {*_ours(change).split("\n"), *kept.split("\n")}
+    return [
+        number for number, line in enumerate(change.proposed.split("\n"), 1) if line.strip() and line not in known
+    ]
+
+
 def _ours(change: HeldChange) -> str:
     return change.ours.content if change.ours else ""
 
@@ -76,11 +85,11 @@ def close_change(
     by: By,
     user: User | None,
     reason: str,
-    parts: Mapping[str, int] | None = None,
+    parts: Mapping[str, Any] | None = None,
 ) -> None:
     """Mark a pending change as decided, with its record. Call inside a transaction. Raises Conflict.
 
-    ``parts``: the ``decided_parts`` if it is decided in parts.
+    ``parts``: the ``decided_parts`` if it is decided in parts or with an edited text.
     """
     status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
     pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
