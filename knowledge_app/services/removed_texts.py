@@ -205,7 +205,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
-    """Yield the texts of rows that were withdrawn, except by agents or because another row says the same."""
+    """Yield the texts of rows that were withdrawn, also by merging them into others, except by agents."""
     model, field = TABLES[table]
     rows = model._default_manager.filter(workspace=workspace).exclude(withdrawn_at=None)
     texts = {pk: text for pk, text in rows.values_list("pk", field) if _is_recognised(table, text)}
@@ -214,8 +214,7 @@ def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
     edits = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id__in=list(texts)[-10_000:])
     latest = {row.object_id: row.run.options for row in edits.select_related("run").order_by("pk")}
     for pk, text in texts.items():
-        options = latest.get(pk, {})
-        if options.get("actor", [""])[0] != "agent" and options.get("action") != "merge":
+        if latest.get(pk, {}).get("actor", [""])[0] != "agent":
             yield text
 
 

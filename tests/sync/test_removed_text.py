@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_app.models import HeldChange, HeldRow, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.models import HeldChange, HeldRow, KnowledgeEntry, MemoryDocument
 from knowledge_app.services.documents.proposals import append_fact, propose_text, write_text
 from knowledge_app.services.rows.agent_changes import change_entry_as_agent
 from knowledge_app.services.rows.held_row_decisions import approve_row
@@ -181,19 +181,6 @@ def test_an_agent_that_rewords_its_own_row_to_what_was_removed_is_held(removed):
     save_entry(KnowledgeEntry.objects.get(), {"content": WRONG}, by=by(AGENT, DAY + 1))
 
     assert HeldRow.objects.exists()
-
-
-def test_a_merged_duplicate_was_not_removed(atlas):
-    pks = [
-        add_knowledge(atlas, text, category="learned_fact", by=by(AGENT, 0)).entry.pk
-        for text in ("The shop opens at nine", WRONG)
-    ]
-    edit_rows(atlas, "knowledge", "merge", [pks], by=by(PERSON, 1))
-
-    observe(atlas, AGENT, WRONG)
-
-    assert Observation.objects.exists()
-    assert not HeldRow.objects.exists()
 
 
 @pytest.mark.parametrize(
