@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memoryhub.forgetting.additions import kept_key, remembered_entries
 from memoryhub.lib.layouts.records import EntryRecord
 from memoryhub.runs.executing import request_due
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.entries import Appended, append
+from sessions_app.services.entries import Appended, append, session_by_key
 from sessions_app.services.lifecycle import open_session
 
 
@@ -17,10 +18,14 @@ def record_entries(
 ) -> Appended:
     """Append a whole batch to the session with a key, creating the session if needed.
 
-    Requests the runs that this makes due. Raises Invalid, Conflict, NotFound and appends nothing.
+    Forgotten content is left out, as imports do. Requests the runs that this makes due. Raises Invalid, Conflict,
+    NotFound and appends nothing.
     """
-    session, _ = open_session(workspace, key, by=by)
-    appended = append(session, records, by=by, idempotency_key=idempotency_key)
+    session = session_by_key(workspace, key)  # it was renamed if its key has forgotten words
+    if session is None:
+        session, _ = open_session(workspace, kept_key(workspace, key), by=by)
+    remember = remembered_entries(workspace)
+    appended = append(session, records, by=by, idempotency_key=idempotency_key, remember=remember)
     if not appended.is_repeat:
         request_due(appended.session, by.at)
     return appended

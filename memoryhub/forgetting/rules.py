@@ -49,7 +49,7 @@ from sessions_app.models import (
 )
 from sessions_app.services.audit_chain import audit_mac
 from sessions_app.services.file_values import KEY as FILE_VALUES
-from sessions_app.services.lifecycle import forgotten_key
+from sessions_app.services.lifecycle import forgotten_key, redacted_key
 from sessions_app.services.parsing import ROLES
 
 GO_AS_ROWS = (
@@ -360,7 +360,7 @@ def _dependent_values(row: Model, values: dict[str, Any]) -> dict[str, Any]:
     if isinstance(row, MemoryDocument) and "path" in values:
         return {"path": ""}  # else the hub would write a file of the redacted name
     if isinstance(row, Session) and "key" in values:
-        key = f"forgotten:{forgotten_key(row.workspace, row.key)[:16]}-{row.pk}"  # its agent may open it again
+        key = f"{redacted_key(row.workspace, row.key)}-{row.pk}"  # its agent may open it again
         return {"key": key, "channel": "forgotten"}
     if isinstance(row, DeletedSession) and "key" in values:
         return {"key": forgotten_key(row.workspace, row.key), "is_forgotten": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +23,9 @@ from sessions_app.models import AppendReceipt, Entry, Session, Summary, Workspac
 from sessions_app.services.audit import By, record
 from sessions_app.services.parsing import batch_hash
 from sessions_app.services.totals import add_entries
+from sessions_app.services.workspaces import share_workspace
 
+Remember = Callable[[Sequence[EntryRecord]], Sequence[EntryRecord]]
 BATCH_ROWS = 500
 MANY = 50  # entries per batch from which they are indexed in bulk
 MAX_KEY_LENGTH = 200
@@ -44,19 +46,27 @@ class Appended:
 
 @db_retry.retried
 @transaction.atomic
-def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempotency_key: str = "") -> Appended:
+def append(
+    session: Session,
+    records: Sequence[EntryRecord],
+    *,
+    by: By,
+    idempotency_key: str = "",
+    remember: Remember = lambda records: records,
+) -> Appended:
     """Append a batch to a session's current epoch, atomically and durably.
 
     Writers lock the session's row, so that positions have no gaps. Repeating a batch with the same idempotency key
-    returns the first result and adds nothing. Raises Conflict, NotFound.
+    returns the first result and adds nothing. ``remember``: removes forgotten content. Raises Conflict, NotFound.
     """
     if len(idempotency_key) > MAX_KEY_LENGTH:
         raise Conflict(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.", code="idempotency_key_reused")
+    share_workspace(session.workspace_id)
     session = _locked(session)
     if idempotency_key and (known := _known(session, records, idempotency_key)):
         return known
     first = session.next_position
-    entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=by.at)
+    entries = write_entries(session, remember(records), epoch=session.epoch, first_position=first, now=by.at)
     add_entries(session, entries, now=by.at)
     if idempotency_key:
         AppendReceipt.objects.create(

@@ -190,6 +190,11 @@ def forgotten_key(workspace: Workspace, key: str) -> str:
     return salted_hmac(f"memoryhub.key.{workspace.pk}", key, algorithm="sha256").hexdigest()
 
 
+def redacted_key(workspace: Workspace, key: str) -> str:
+    """Return the key that a session has instead of one with forgotten words."""
+    return f"forgotten:{forgotten_key(workspace, key)[:16]}"
+
+
 @transaction.atomic
 def allow_again(tombstone: DeletedSession, *, by: By) -> None:
     """Delete a tombstone, so that an import can bring the session back."""

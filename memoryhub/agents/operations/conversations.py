@@ -16,6 +16,7 @@ from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.find_by_name import find_session
+from memoryhub.forgetting.additions import kept_key, remembered_text
 from memoryhub.forgetting.import_filter import remembered
 from memoryhub.lib.content_check.stand_ins import pk_in, served_name, served_text
 from memoryhub.lib.errors import NotFound
@@ -43,7 +44,7 @@ def list_sessions(
     """Return sessions, latest first, and the next cursor."""
     require(caller, "read")
     sessions = Session.objects.filter(workspace=caller.workspace)
-    sessions = sessions.filter(key=_known_key(caller, key)) if key else sessions
+    sessions = sessions.filter(key=kept_key(caller.workspace, _known_key(caller, key))) if key else sessions
     sessions = sessions.filter(channel=channel) if channel else sessions
     rows, next_cursor = rows_after(sessions, order=("-updated_at", "-id"), cursor=cursor, size=limit)
     return [_session(row) for row in rows], next_cursor
@@ -52,7 +53,9 @@ def list_sessions(
 def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tuple[Document, bool]:
     """Return the session of a key, created if missing, and whether it is new. Raises Invalid."""
     require(caller, "append")
-    session, is_new = open_session(caller.workspace, _known_key(caller, key), by=By(caller.actor, now), title=title)
+    title = remembered_text(caller.workspace, title)
+    known = kept_key(caller.workspace, _known_key(caller, key))
+    session, is_new = open_session(caller.workspace, known, by=By(caller.actor, now), title=title)
     return _session(session), is_new
 
 
@@ -72,6 +75,7 @@ def show_session(caller: Caller, pk: int) -> Document:
 def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> Document:
     """Append entries to the session of a key, all or none. The session is created if missing.
 
+    Forgotten content is left out, also in the key that is returned.
     ``rows``: see ``sessions_app.services.parsing.read_batch``. Raises Invalid.
     """
     require(caller, "append")
@@ -118,7 +122,7 @@ def read_session(
     Entries that the program added itself, and those that were rewound, are left out. Raises NotFound.
     """
     require(caller, "read")
-    session = find_session(caller.workspace, key)
+    session = find_session(caller.workspace, kept_key(caller.workspace, key))
     entries = Entry.objects.filter(IN_CONVERSATION, session=session, epoch=session.epoch)
     entries = entries.exclude(kind=Entry.Kind.CONTEXT)
     rows, next_cursor = rows_after(entries, order=("-position",), cursor=cursor, size=limit)
@@ -152,7 +156,7 @@ def read_context(
 def context_of_key(caller: Caller, key: str, *, now: datetime, **limits: Any) -> Document:
     """Return the context of a session by key. Raises NotFound."""
     require(caller, "read")
-    return read_context(caller, find_session(caller.workspace, key), now=now, **limits)
+    return read_context(caller, find_session(caller.workspace, kept_key(caller.workspace, key)), now=now, **limits)
 
 
 def session_figures(caller: Caller, pk: int) -> Document:
@@ -176,12 +180,13 @@ def session_figures(caller: Caller, pk: int) -> Document:
 
 
 def ask_for_run(
-    caller: Caller, pk: int, kind: str, *, options: dict[str, Any] | None = None, now: datetime
+    caller: Caller, pk: int, kind: str, *, options: dict[str, str] | None = None, now: datetime
 ) -> Document:
     """Request a compression or consolidation of a session, or return the one that is waiting."""
     require(caller, "consolidate")
     session = get_session(caller, pk)
-    run, _ = request_run(session, kind, options=options or {}, by=By(caller.actor, now))
+    given = {name: remembered_text(caller.workspace, text) for name, text in (options or {}).items()}
+    run, _ = request_run(session, kind, options=given, by=By(caller.actor, now))
     return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
 
 
@@ -210,7 +215,7 @@ def archive_and_clear(caller: Caller, session: Session, *, now: datetime) -> Doc
 def clear_session_of_key(caller: Caller, key: str, *, archive: bool, now: datetime) -> Document:
     """Clear the session with a key, or request a run that archives it first. Returns its key, epoch and run."""
     require(caller, "edit")
-    session = find_session(caller.workspace, key)
+    session = find_session(caller.workspace, kept_key(caller.workspace, key))
     if archive:
         run = archive_and_clear(caller, session, now=now)
         return {"session": _key(session), "epoch": session.epoch, "run": run["id"]}

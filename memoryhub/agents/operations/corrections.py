@@ -22,6 +22,7 @@ from knowledge_app.services.rows.proposed_edits import is_own_row, propose_edit
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import record_access
+from memoryhub.forgetting.additions import refuse_forgotten, refuse_forgotten_fact, remembered_text
 from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.validation import clean_text
@@ -69,6 +70,7 @@ def correct(caller: Caller, kind: str, pk: int, text: str, *, reason: str = "", 
     if kind in FACTS:
         return _change_fact(caller, pk, text, reason, now)
     found, row = _row(caller, kind, pk)
+    refuse_forgotten(caller.workspace, text)
     new = found.clean(row, text)
     values = {found.text: new} | ({"is_json": False} if found is KEY_VALUES else {})
     if new == getattr(row, found.text):
@@ -136,6 +138,7 @@ def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: da
     if text is None:
         new = without_facts(fact.document, head.content, {fact.line})
     else:
+        refuse_forgotten_fact(caller.workspace, "", text)
         text = _fact_text(fact.document, text)
         new, _ = with_fact(fact.document, fact, text=text, category=fact.category, section=fact.section)
     if new == head.content:
@@ -171,7 +174,8 @@ def _fact_text(document: MemoryDocument, text: str) -> str:
 
 
 def _why(caller: Caller, reason: str) -> str:
-    return " ".join(reason.split())[:MAX_REASON] or f"corrected by {caller.actor.name}"
+    said = remembered_text(caller.workspace, " ".join(reason.split()))
+    return said[:MAX_REASON] or f"corrected by {caller.actor.name}"
 
 
 def _document(kind: str, pk: int, status: str, **made: int) -> Document:

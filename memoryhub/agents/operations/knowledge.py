@@ -18,6 +18,7 @@ from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.agents.operations.reading import readable_scope, record_access, record_results
 from memoryhub.as_json import knowledge_document, observation_document
+from memoryhub.forgetting.additions import has_forgotten, refuse_forgotten
 from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.http.pagination import rows_after
@@ -63,6 +64,7 @@ def learn(
     require(caller, "append")
     by = By(caller.actor, now)
     with prechecked([content, source, *tags]):
+        refuse_forgotten(caller.workspace, content, *tags, source=source)
         added = add_knowledge(caller.workspace, content, category=category, source=source, tags=tags, by=by)
     return knowledge_document(added.entry), added.is_new
 
@@ -76,6 +78,7 @@ def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: d
     entry = _entry(caller, pk)
     texts = [values.get("content", ""), values.get("source", ""), *values.get("tags", ())]
     with prechecked(texts):
+        refuse_forgotten(caller.workspace, *texts, source=values.get("source", ""))
         waiting = change_entry_as_agent(entry, values, by=By(caller.actor, now))
     entry = _entry(caller, pk)
     record_access(
@@ -101,6 +104,8 @@ def remember(caller: Caller, observations: Sequence[NewObservation], *, now: dat
     if not 0 < len(observations) <= MAX_OBSERVATIONS:
         raise LimitExceeded(f"Send 1 to {MAX_OBSERVATIONS} observations per call.", code="too_many_at_once")
     with prechecked(text for one in observations for text in (one.content, one.source)):
+        for one in observations:
+            refuse_forgotten(caller.workspace, one.content, source=one.source)
         stored = store(caller.workspace, observations, by=By(caller.actor, now))
     added = Observation.objects.filter(pk__in=[row.pk for row in stored.added]).select_related("hold").order_by("id")
     return {
@@ -184,6 +189,7 @@ def set_value(caller: Caller, key: str, value: str, *, is_json: bool = False, no
     require(caller, "edit")
     by = By(caller.actor, now)
     with prechecked([key, value]):
+        refuse_forgotten(caller.workspace, key, value)
         row, waiting = write_value_as_agent(caller.workspace, key, value, is_json=is_json, by=by)
     return _value(row) | {"run": None} | (_proposed(waiting, {"value": value}) if waiting else {})
 
@@ -204,8 +210,13 @@ def cached_response(caller: Caller, message: str, model: str, *, now: datetime) 
 
 
 def keep_response(caller: Caller, message: str, model: str, response: str, *, now: datetime) -> Document:
-    """Cache a response. ``kept`` is false if the cache is off or the content check flags it: see ``findings``."""
+    """Cache a response. ``kept`` is false if the cache is off, it contains forgotten content, or it is flagged.
+
+    ``findings``: what the content check flags.
+    """
     require(caller, "append")
+    if has_forgotten(caller.workspace, message, response):
+        return {"kept": False, "findings": []}
     if findings := cache.findings_of_response(message[: cache.PREVIEW_CHARS], response):
         return {"kept": False, "findings": findings}
     return {"kept": cache.keep(caller.workspace, message, model, response, now=now) is not None}

@@ -16,6 +16,13 @@ from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import readable_workspace, record_access
 from memoryhub.find_by_name import find_document
+from memoryhub.forgetting.additions import (
+    kept_key,
+    refuse_forgotten,
+    refuse_forgotten_fact,
+    remembered_document,
+    remembered_text,
+)
 from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.content_check.stand_ins import served_name, served_text
 from memoryhub.lib.database.any_case import any_case
@@ -86,8 +93,9 @@ def write_document(
     ``status``: written, unchanged, or held (waiting for review). Raises NotFound, StaleBase, LimitExceeded.
     """
     require(caller, "edit")
+    content = remembered_document(caller.workspace, name, content)
     document = find_or_start_document(caller.workspace, name)
-    why = " ".join(reason.split())[:MAX_REASON] or f"written by {caller.actor.name}"
+    why = _why(caller, reason, "written")
     written = write_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
     return _written(_name(document), written, base)
 
@@ -95,6 +103,7 @@ def write_document(
 def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document:
     """Append one fact to a document. Returns what ``write_document`` returns. Raises NotFound, Invalid."""
     require(caller, "append")
+    refuse_forgotten_fact(caller.workspace, name, fact)
     document = find_or_start_document(caller.workspace, name)
     written = append_fact(document, fact, by=By(caller.actor, now))
     head = MemoryRevision.objects.filter(document=document).aggregate(latest=Max("number"))["latest"]
@@ -110,6 +119,7 @@ def replace_line(
     edit, the change is proposed. Raises NotFound, Conflict, StaleBase.
     """
     require(caller, "append")
+    refuse_forgotten_fact(caller.workspace, "", new)
     document = find_document(caller.workspace, name)
     head = document.head
     if head is None or (base is not None and base != head.number):
@@ -117,7 +127,7 @@ def replace_line(
         raise StaleBase(f"{_name(document)} is at revision {number}, not {base}. Read it again.", head=number)
     text = _with_line_replaced(_name(document), head.content, old, new)
     by = By(caller.actor, now)
-    why = " ".join(reason.split())[:MAX_REASON] or f"line replaced by {caller.actor.name}"
+    why = _why(caller, reason, "line replaced")
     if "edit" in caller.token.scopes:
         written = write_text(document, text, base_number=head.number, by=by, reason=why)
         return _written(_name(document), written, head.number)
@@ -148,8 +158,9 @@ def propose_document(
 ) -> Document:
     """Add a document's new text to the review inbox. Raises NotFound, Conflict."""
     require(caller, "append")
+    content = remembered_document(caller.workspace, name, content)
     document = find_or_start_document(caller.workspace, name)
-    why = " ".join(reason.split())[:MAX_REASON] or f"proposed by {caller.actor.name}"
+    why = _why(caller, reason, "proposed")
     change = propose_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
     return proposal_document(change)
 
@@ -176,8 +187,10 @@ def append_history(caller: Caller, text: str, *, session_key: str = "", now: dat
     require(caller, "append")
     if not text.strip() or len(text) > MAX_ENTRY:
         raise Invalid(f"A history entry must have 1 to {MAX_ENTRY:,} characters.", code="bad_note")
+    refuse_forgotten(caller.workspace, text)
+    key = kept_key(caller.workspace, session_key)
     with prechecked([text]):
-        entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=session_key)
+        entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=key)
     return history_document(entry)
 
 
@@ -228,6 +241,13 @@ def _written(name: str, written: Written, base: int) -> Document:
         return {"name": name, "status": "held", "revision": base, "proposal": proposal_document(written.held)}
     number = written.revision.number if written.revision else base
     return {"name": name, "status": "written" if written.revision else "unchanged", "revision": number}
+
+
+def _why(caller: Caller, reason: str, done: str) -> str:
+    """Return why an agent changes a document, by default what it did."""
+    return (
+        remembered_text(caller.workspace, " ".join(reason.split()))[:MAX_REASON] or f"{done} by {caller.actor.name}"
+    )
 
 
 def _name(document: MemoryDocument) -> str:

@@ -13,6 +13,7 @@ from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.agents.operations.reading import readable_scope, record_results
 from memoryhub.as_json import run_document
+from memoryhub.forgetting.additions import remembered_text
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.search.query import parse
@@ -90,6 +91,7 @@ def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Do
     require(caller, "consolidate")
     if not text.strip():
         raise Invalid("The text is empty.", code="nothing_to_extract")
+    text, source = (remembered_text(caller.workspace, one) for one in (text, source))
     run = request_extraction(caller.workspace, text, source=source, by=By(caller.actor, now))
     return _run(run)
 

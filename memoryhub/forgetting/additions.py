@@ -1,0 +1,71 @@
+"""Keep forgotten content out of what is added without a file, by the rules of imports.
+
+Messages and documents lose the words, or the lines about a person. A row that contains them is refused, as a row of
+an imported table is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from memoryhub.forgetting.import_filter import import_rules
+from memoryhub.forgetting.matching import is_programs_name
+from memoryhub.lib.errors import Invalid
+from memoryhub.lib.layouts.records import DocumentRecord, EntryRecord
+from sessions_app.models import Workspace
+from sessions_app.services.lifecycle import redacted_key
+
+REFUSAL = "This contains forgotten content. An operator can allow it again on the page Forget or Data about a person."
+
+
+def kept_key(workspace: Workspace, key: str) -> str:
+    """Return the key under which a session is kept: the one that erasure gives it if it is of a forgotten person."""
+    rules = import_rules(workspace)
+    is_forgotten = rules is not None and (rules.mentions(key) or rules.is_session(key))
+    return redacted_key(workspace, key) if is_forgotten else key
+
+
+def remembered_entries(workspace: Workspace) -> Callable[[Sequence[EntryRecord]], Sequence[EntryRecord]]:
+    """Return a function that removes forgotten content from entries. Call it while nothing can be forgotten."""
+
+    def redacted(records: Sequence[EntryRecord]) -> Sequence[EntryRecord]:
+        rules = import_rules(workspace)
+        return [rules.record(record) for record in records] if rules else records
+
+    return redacted
+
+
+def remembered_text(workspace: Workspace, text: str) -> str:
+    """Return a text without forgotten words, for example a title or a reason."""
+    rules = import_rules(workspace)
+    return rules.text(text) if rules else text
+
+
+def remembered_document(workspace: Workspace, name: str, text: str) -> str:
+    """Return the text of a document without forgotten content. Raises Invalid if its name has forgotten words."""
+    rules = import_rules(workspace)
+    if rules is None:
+        return text
+    if rules.mentions(name) and not is_programs_name(name):
+        raise Invalid(REFUSAL, code="forgotten")
+    content: str = rules.record(DocumentRecord("", text), is_memory=True).content
+    return content
+
+
+def has_forgotten(workspace: Workspace, *values: Any, source: str = "") -> bool:
+    """Tell whether a row would contain forgotten content. ``source``: where it says that it comes from."""
+    rules = import_rules(workspace)
+    return rules is not None and (rules.mentions([*values, source]) or rules.is_source(source))
+
+
+def refuse_forgotten(workspace: Workspace, *values: Any, source: str = "") -> None:
+    """Raise Invalid if a row would contain forgotten content. See ``has_forgotten``."""
+    if has_forgotten(workspace, *values, source=source):
+        raise Invalid(REFUSAL, code="forgotten")
+
+
+def refuse_forgotten_fact(workspace: Workspace, name: str, text: str) -> None:
+    """Raise Invalid if a fact would contain forgotten content, also what only a forgotten session taught."""
+    if remembered_document(workspace, name, text) != text:
+        raise Invalid(REFUSAL, code="forgotten")
