@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Forgotten
+from memoryhub.backups.kept_databases import kept_databases
 from memoryhub.forgetting.erasure import lift
 from memoryhub.forgetting.hub_erasure import hub_receipts, request_erasure
 from memoryhub.forgetting.person_export import export_person
@@ -74,6 +75,7 @@ def allow(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _page(request: HttpRequest, form: PersonForm) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "receipts": hub_receipts(), "plan": None, "words": "", "chosen": ()}
+    context["kept_databases"] = kept_databases()
     if form.is_bound and form.is_valid():
         try:
             context |= {"plan": plan_person(form.person), "chosen": form.person.sessions}

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Forgotten
+from memoryhub.backups.kept_databases import kept_databases
 from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forms import ForgetForm
 from memoryhub.forgetting.requests import request_forgetting
@@ -27,7 +28,13 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
     """
     workspace = get_workspace(request, slug, role=OPERATOR)
     form = ForgetForm(request.POST or None, workspace=workspace)
-    context = {"workspace": workspace, "form": form, "receipts": receipts(workspace), "preview": None}
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "receipts": receipts(workspace),
+        "kept_databases": kept_databases(),
+        "preview": None,
+    }
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
         try:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from django.http import HttpRequest
 
 from knowledge_app.models import Forgotten
+from memoryhub.backups.kept_databases import kept_databases
 from memoryhub.models import Job
 from memoryhub.permissions import EDITOR, OPERATOR, has_role
 from memoryhub.sync.status import FileStatus, Standing, read_only_reasons, written_files
@@ -78,6 +79,7 @@ def files_context(request: HttpRequest, receipt: Forgotten) -> dict[str, Any]:
         "places": places,
         "is_sending": any(place.is_sending for place in places),
         "gone_count": _gone_count(receipt) if known < len(receipt.files) else 0,
+        "kept_databases": kept_databases(),
     }
 
 

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Forgotten
 from memoryhub.as_json import forgotten_document
+from memoryhub.backups.kept_databases import kept_databases
 from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forget import forget
@@ -46,6 +47,7 @@ class Command(JsonCommand):
             "rows": dict(preview.counts),
             "total": preview.total,
             "left": preview.left,
+            "kept": kept_databases(),
             "receipt": None,
         }
         if options["apply"]:
@@ -62,6 +64,8 @@ class Command(JsonCommand):
             self.line(f"{count:,} {name}")
         for name in result.get("left", []):
             self.line(f"The workspace's {name} contains it too. Change that yourself.")
+        for name in result.get("kept", []):
+            self.line(f"A restore kept {name}, which may still contain it. Delete it when you no longer need it.")
         if result.get("receipt"):
             self.line(f"Erased. The receipt's number is {result['receipt']['id']}.")
         elif "total" in result:

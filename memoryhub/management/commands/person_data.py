@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Forgotten
 from memoryhub.as_json import forgotten_document
+from memoryhub.backups.kept_databases import kept_databases
 from memoryhub.forgetting.erasure import lift
 from memoryhub.forgetting.hub_erasure import Person, erase_person, hub_receipts, write_receipt
 from memoryhub.forgetting.person_export import export_person
@@ -81,6 +82,8 @@ class Command(JsonCommand):
             self.line(f"Other name? {alias['text']} ({alias['kind']}, {alias['rows']:,} rows)")
         for session in result["sessions"]:
             self.line(f"Their session? --session {session['key']} ({session['entries']:,} entries)")
+        for name in result["kept"]:
+            self.line(f"A restore kept {name}, which may still contain it. Delete it when you no longer need it.")
         if result["receipt"]:
             self.line(f"Erased. The receipt's number is {result['receipt']['id']}.")
         else:
@@ -107,6 +110,7 @@ def _document(plan: PersonPlan) -> dict[str, Any]:
             for one in plan.sessions
         ],
         "accounts": [user.username for user in plan.accounts],
+        "kept": kept_databases(),
         "receipt": None,
     }
 
