@@ -128,6 +128,7 @@ class DeletedSession(models.Model):
     summary_count = models.PositiveIntegerField()
     total_tokens = models.PositiveBigIntegerField()
     content_hash = models.CharField(max_length=64)  # over the entries' source hashes in order
+    digests = models.BinaryField(default=b"")  # of its records with ids, 8 bytes each, which forks repeat
     deleted_by = models.CharField(max_length=200)
     reason = models.TextField(blank=True)
     deleted_at = models.DateTimeField(default=timezone.now)

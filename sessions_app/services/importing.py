@@ -74,11 +74,11 @@ def _import_by_id(
     workspace: Workspace, record: SessionRecord, path: str, now: datetime, *, dry_run: bool
 ) -> tuple[ImportCounts, SourceFile | None]:
     if dry_run:
-        return count_by_id(plan_by_id(workspace, record), record), None
+        return count_by_id(plan_by_id(workspace, record), record, path), None
     with transaction.atomic():
         source = find_source(workspace, path)
         plan = plan_by_id(workspace, record, lock=True)
-        counts = count_by_id(plan, record)
+        counts = count_by_id(plan, record, path)
         values = session_values(record, plan.session, source, counts, path)
         session = apply_by_id(workspace, record, plan, counts, now, values)
         if +counts.added or +counts.updated:

@@ -14,11 +14,12 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from memoryhub.lib.import_counts import ImportCounts
-from memoryhub.lib.layouts.records import EntryRecord, SessionRecord
+from memoryhub.lib.layouts.records import EntryRecord, Problem, SessionRecord
 from memoryhub.lib.text.list_alignment import Alignment
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.entries import BATCH_ROWS, lock_session, write_entries
 from sessions_app.services.imported_sessions import SessionPlan, add_summaries, measure_summaries, save_session
+from sessions_app.services.tombstones import repeated_records
 
 FORKED_AT = "forked_at"  # in Session.extra: the id of the last entry that a fork shares with its original
 Identity = tuple[str, str]  # id and hash of a record
@@ -37,8 +38,9 @@ class KnownEntry(NamedTuple):
 class IdPlan:
     """What importing a record will do: append ``new`` entries, and set ``is_rewound`` of existing ones by ``marks``.
 
-    ``known``: the session's entries. ``lacks_entries``: the file no longer has all of them. ``forked_at``: the id of
-    the last record that the file repeats from another session before its own.
+    ``known``: the session's entries. ``lacks_entries``: the file no longer has all of them. ``deleted_count``:
+    how many records it repeats from sessions that were deleted before the hub knew it as their fork. ``forked_at``:
+    the id of the last record that the file repeats from another session before its own.
     """
 
     session: SessionPlan
@@ -46,6 +48,7 @@ class IdPlan:
     marks: dict[int, bool]
     known: dict[Identity, KnownEntry]
     lacks_entries: bool
+    deleted_count: int = 0
     forked_at: str = ""
 
 
@@ -65,6 +68,9 @@ def plan_by_id(workspace: Workspace, record: SessionRecord, *, lock: bool = Fals
     unknown = [key for key in entries if key not in known]
     elsewhere = set(_elsewhere(workspace, session, unknown)) if workspace.pk else set()
     elsewhere |= _deleted_before_fork(session, list(entries), elsewhere | known.keys())
+    own = [key for key in entries if key not in elsewhere]
+    deleted = repeated_records(workspace, own) if own and own[0] not in known and workspace.pk else set()
+    elsewhere |= deleted
     new = [replace(entries[key], is_rewound=is_rewound[key]) for key in unknown if key not in elsewhere]
     plan = _place(session, record, rows)
     marks = {}
@@ -80,6 +86,7 @@ def plan_by_id(workspace: Workspace, record: SessionRecord, *, lock: bool = Fals
         marks,
         known,
         lacks_entries=not in_epoch <= latest.keys(),
+        deleted_count=len(deleted),
         forked_at=max(enumerate(repeated), default=(0, ("", "")))[1][0],
     )
 
@@ -132,8 +139,12 @@ def _place(session: Session | None, record: SessionRecord, rows: Collection[Know
     return SessionPlan(session, epoch, start, length, is_current=is_current, opens_epoch=opens, is_named=True)
 
 
-def count_by_id(plan: IdPlan, record: SessionRecord) -> ImportCounts:
+def count_by_id(plan: IdPlan, record: SessionRecord, path: str) -> ImportCounts:
     counts = ImportCounts()
+    if plan.deleted_count:
+        what = f"repeats {plan.deleted_count:,} messages of a session that was deleted from the hub"
+        action = "left out; an operator can allow that session again on the Sessions page"
+        counts.problems.append(Problem(path, None, what, action, "ignored"))
     counts.added["sessions"] += plan.session.session is None
     counts.added["entries"] += len(plan.new)
     counts.updated["entries"] += len(plan.marks)

@@ -23,6 +23,7 @@ from sessions_app.services.entries import lock_session, session_by_key
 from sessions_app.services.totals import forget_days, recount_session
 
 MAX_TITLE = 500
+DIGEST_BYTES = 8
 
 
 class SessionBusy(Busy):
@@ -147,14 +148,17 @@ def delete_session(session: Session, *, confirmation: str, reason: str, by: By) 
     with open_guard(f"session {session.pk} is deleted"):
         session = lock_session(session.pk)
         entries = Entry.objects.filter(session=session)
-        digest = hashlib.sha256()
-        for source_hash in entries.order_by("epoch", "position").values_list("source_hash", flat=True).iterator():
+        digest, records = hashlib.sha256(), bytearray()
+        in_order = entries.order_by("epoch", "position").values_list("source_id", "source_hash")
+        for source_id, source_hash in in_order.iterator():
             digest.update(source_hash.encode())
+            records += record_digest(source_id, source_hash) if source_id else b""
         facts = {
             "entry_count": session.entry_count,
             "summary_count": Summary.objects.filter(session=session).count(),
             "total_tokens": session.total_tokens,
             "content_hash": digest.hexdigest(),
+            "digests": bytes(records),
             "deleted_by": by.actor.name[:200],
             "reason": clean_text(reason),
             "deleted_at": by.at,
@@ -176,6 +180,11 @@ def delete_session(session: Session, *, confirmation: str, reason: str, by: By) 
         entries.update(summary=None)
         session.delete()
     return tombstone
+
+
+def record_digest(source_id: str, source_hash: str) -> bytes:
+    """Return what identifies a record of a deleted session in ``DeletedSession.digests``."""
+    return hashlib.sha256(f"{source_id}\0{source_hash}".encode()).digest()[:DIGEST_BYTES]
 
 
 def _keep_run_numbers(session: Session, now: datetime) -> None:

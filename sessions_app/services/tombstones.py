@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from memoryhub.lib.layouts.records import SessionRecord
 from sessions_app.models import DeletedSession, Session, Workspace
-from sessions_app.services.lifecycle import forgotten_key
+from sessions_app.services.lifecycle import DIGEST_BYTES, forgotten_key, record_digest
 
 
 def tombstone_of(workspace: Workspace, record: SessionRecord) -> DeletedSession | None:
@@ -21,9 +21,38 @@ def tombstone_of(workspace: Workspace, record: SessionRecord) -> DeletedSession 
         return found
     if workspace.pk is None or Session.objects.filter(workspace_id=workspace.pk, key=record.key).exists():
         return None
+    if record.is_by_id and (found := _repeated(tombstones, record)):
+        return found
     count = len(record.entries)
     sizes = {"entry_count": count} if record.is_by_id else {"entry_count__lte": count}  # a longer one may be a fork
     return _copied(tombstones.filter(**sizes).exclude(entry_count=0).exclude(content_hash=""), record)
+
+
+def repeated_records(workspace: Workspace, records: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return those of some records, by id and hash, that a fork repeats from deleted sessions.
+
+    Forks begin with them, so that there are none if the first record isn't one.
+    """
+    digests = {one: record_digest(*one) for one in records if one[0]}
+    first = digests.get(records[0]) if records else None
+    tombstones = DeletedSession.objects.filter(workspace_id=workspace.pk)
+    stored = [bytes(one) for one in tombstones.values_list("digests", flat=True)] if first else []
+    if not first or not any(first in one for one in stored):
+        return set()
+    known = set().union(*map(_parts, stored))
+    return {one for one, digest in digests.items() if digest in known}
+
+
+def _parts(digests: bytes) -> set[bytes]:
+    return {digests[start : start + DIGEST_BYTES] for start in range(0, len(digests), DIGEST_BYTES)}
+
+
+def _repeated(tombstones: Iterable[DeletedSession], record: SessionRecord) -> DeletedSession | None:
+    """Return the tombstone of the session whose messages a record repeats, if it has no others."""
+    wanted = {record_digest(entry.source_id, entry.source_hash) for entry in record.entries}
+    some = next(iter(wanted), None)
+    likely = (one for one in tombstones if some and some in bytes(one.digests))
+    return next((one for one in likely if wanted <= _parts(bytes(one.digests))), None)
 
 
 def _copied(tombstones: Iterable[DeletedSession], record: SessionRecord) -> DeletedSession | None:

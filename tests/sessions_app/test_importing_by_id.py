@@ -8,10 +8,10 @@ from memoryhub.lib.files.safe_folder import FileInfo
 from memoryhub.lib.layouts.records import EntryRecord, FileRead, SessionRecord, SummaryRecord
 from memoryhub.sync.fork_order import MAX_WAITING, originals_first
 from memoryhub.sync.importing import import_source_file
-from sessions_app.models import Entry, Session, SourceFile
+from sessions_app.models import DeletedSession, Entry, Session, SourceFile
 from sessions_app.services.audit import By
 from sessions_app.services.export import session_record
-from sessions_app.services.lifecycle import delete_session
+from sessions_app.services.lifecycle import allow_again, delete_session
 from sessions_app.services.session_links import link_sessions
 from sessions_app.services.sources import mark_missing
 from tests.hub import PERSON
@@ -273,3 +273,53 @@ def test_a_copy_of_a_deleted_session_is_not_taken_but_a_new_fork_is(workspace):
 
     assert [problem.outcome for problem in counts.problems] == ["ignored"]
     assert list(Session.objects.values_list("key", flat=True)) == ["claude:fork"]
+
+
+FORK = {"key": "claude:fork", "forked_from": "claude:a"}
+
+
+@pytest.mark.parametrize("values", [FORK, {"key": "claude:fork"}])
+@pytest.mark.parametrize("shared", [("a", "b"), ("a", "b", "c")])
+def test_a_fork_first_seen_after_the_deletion_has_its_own_messages_only(workspace, shared, values):
+    take(workspace, record("a", "b", "c"))
+    delete("claude:a")
+
+    first = take(workspace, record(*shared, "x", **values), path="fork.jsonl")
+    take(workspace, record(*shared, "x", "y", **values), path="fork.jsonl")
+
+    assert contents("claude:fork") == ["x", "y"]
+    assert [problem.outcome for problem in first.problems] == ["ignored"]
+    assert f"repeats {len(shared)} messages" in first.problems[0].what
+
+
+def test_a_fork_of_a_deleted_fork_has_its_own_messages_only(workspace):
+    take(workspace, record("a", "b"))
+    take(workspace, record("a", "b", "x", **FORK), path="fork.jsonl")
+    delete("claude:fork")
+
+    take(workspace, record("a", "b", "x", "y", key="claude:fork2", forked_from="claude:fork"), path="fork2.jsonl")
+
+    assert contents("claude:a") == ["a", "b"]
+    assert contents("claude:fork2") == ["y"]
+
+
+def test_a_fork_with_nothing_of_its_own_is_taken_when_it_goes_on(workspace):
+    take(workspace, record("a", "b", "c"))
+    delete("claude:a")
+
+    counts = take(workspace, record("a", "b", **FORK), path="fork.jsonl")
+    assert not Session.objects.exists()
+    take(workspace, record("a", "b", "x", **FORK), path="fork.jsonl")
+
+    assert [problem.outcome for problem in counts.problems] == ["ignored"]
+    assert contents("claude:fork") == ["x"]
+
+
+def test_a_fork_has_all_messages_again_when_the_session_is_allowed(workspace):
+    take(workspace, record("a", "b"))
+    delete("claude:a")
+    allow_again(DeletedSession.objects.get(), by=By(PERSON, LATER))
+
+    take(workspace, record("a", "b", "x", **FORK), path="fork.jsonl")
+
+    assert contents("claude:fork") == ["a", "b", "x"]
