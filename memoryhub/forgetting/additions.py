@@ -13,17 +13,20 @@ from memoryhub.forgetting.import_filter import import_rules
 from memoryhub.forgetting.matching import is_programs_name
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.records import DocumentRecord, EntryRecord
-from sessions_app.models import Workspace
+from sessions_app.models import Session, Workspace
 from sessions_app.services.lifecycle import redacted_key
 
 REFUSAL = "This contains forgotten content. An operator can allow it again on the page Forget or Data about a person."
 
 
 def kept_key(workspace: Workspace, key: str) -> str:
-    """Return the key under which a session is kept: the one that erasure gives it if it is of a forgotten person."""
+    """Return the key under which a session is kept: the one that erasure gave it if it is of a forgotten person."""
     rules = import_rules(workspace)
-    is_forgotten = rules is not None and (rules.mentions(key) or rules.is_session(key))
-    return redacted_key(workspace, key) if is_forgotten else key
+    if rules is None or not (rules.mentions(key) or rules.is_session(key)):
+        return key
+    new = redacted_key(workspace, key)
+    erased = Session.objects.filter(workspace=workspace, key__startswith=f"{new}-").order_by("id")
+    return erased.values_list("key", flat=True).first() or new
 
 
 def remembered_entries(workspace: Workspace) -> Callable[[Sequence[EntryRecord]], Sequence[EntryRecord]]:
