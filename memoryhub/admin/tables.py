@@ -18,7 +18,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -30,7 +30,7 @@ from memoryhub.lib.tables.files import FORMATS
 from memoryhub.permissions import by_person, person
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from memoryhub.spreadsheets.importing import import_rows
-from memoryhub.spreadsheets.rows import IMPORTS
+from memoryhub.spreadsheets.rows import IMPORTS, OUTCOMES
 from sessions_app.services.audit import By
 
 SHOWN_ROWS = 200
@@ -91,6 +91,8 @@ class ConfirmForm(forms.Form):
     import_file_name = forms.RegexField(TABLE_NAME, widget=forms.HiddenInput)
     original_file_name = forms.CharField(max_length=NAME_CHARS, widget=forms.HiddenInput)
     format = FormatField(widget=forms.HiddenInput)
+    digest = forms.CharField(widget=forms.HiddenInput)
+    overwrite = forms.BooleanField(label=_("Overwrite the rows that changed since the export"), required=False)
 
 
 class TableAdmin(ReadOnlyAdmin):
@@ -142,12 +144,13 @@ class TableAdmin(ReadOnlyAdmin):
                     "import_file_name": keep_table(upload.read()),
                     "original_file_name": upload.name[:NAME_CHARS],
                     "format": form["format"].value(),
+                    "digest": context["result"].digest,
                 }
                 context["confirm_form"] = ConfirmForm(initial=initial)
         return self._page(request, "import", context)
 
     def confirm_view(self, request: HttpRequest) -> HttpResponse:
-        """Import the table of a preview, unless one of its rows can't be imported any more."""
+        """Import the table of a preview, or show it again if it differs by now."""
         form = ConfirmForm(request.POST)
         if not form.is_valid():
             return self._page(request, "import", {"title": gettext("Import"), "is_expired": True})
@@ -158,19 +161,43 @@ class TableAdmin(ReadOnlyAdmin):
         except FileNotFoundError as error:
             words = gettext("This file was imported already, or the preview expired. Upload it again.")
             raise Gone(words, code="upload_gone") from error
-        context = self._import(request, table, form.cleaned_data["original_file_name"], dry_run=False)
+        source, overwrite, shown = (form.cleaned_data[name] for name in ("original_file_name", "overwrite", "digest"))
+        context = self._import(request, table, source, dry_run=False, overwrite=overwrite, shown=shown)
+        if not context["is_refused"] and context["result"].digest != shown:
+            return self._preview_again(request, table, form)
         default_storage.delete(upload)
         if context["is_refused"]:
             return self._page(request, "import", {"title": gettext("Import"), **context}, status=422)
         counts = context["result"].counts
         words = gettext("Imported: %(new)s new, %(changed)s changed, %(unchanged)s unchanged.")
-        messages.success(request, words % {name: f"{counts[name]:,}" for name in ("new", "changed", "unchanged")})
+        messages.success(request, words % {name: f"{counts[name]:,}" for name in OUTCOMES})
+        if skipped := counts["skipped"]:
+            words = ngettext("%(count)s row was skipped.", "%(count)s rows were skipped.", skipped)
+            messages.warning(request, words % {"count": f"{skipped:,}"})
         return redirect(self._route("changelist"))
+
+    def _preview_again(self, request: HttpRequest, table: Table, form: ConfirmForm) -> HttpResponse:
+        context = self._import(request, table, form.cleaned_data["original_file_name"], dry_run=True)
+        if not context["is_refused"]:
+            kept = {name: form[name].value() for name in form.fields}
+            shown = {"digest": context["result"].digest, "overwrite": False}
+            context["confirm_form"] = ConfirmForm(initial=kept | shown)
+        context |= {"title": gettext("Import"), "has_changed": True}
+        return self._page(request, "import", context, status=422)
 
     def _route(self, page: str) -> str:
         return f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
 
-    def _import(self, request: HttpRequest, table: Table, source: str, *, dry_run: bool) -> dict[str, Any]:
+    def _import(
+        self,
+        request: HttpRequest,
+        table: Table,
+        source: str,
+        *,
+        dry_run: bool,
+        overwrite: bool = False,
+        shown: str = "",
+    ) -> dict[str, Any]:
         """Import a table, or only check its rows; return the result as template context."""
         try:
             result = import_rows(
@@ -180,15 +207,19 @@ class TableAdmin(ReadOnlyAdmin):
                 zone=ZoneInfo(settings.TIME_ZONE),
                 by=by_person(request),
                 dry_run=dry_run,
+                overwrite=overwrite,
+                shown=shown,
             )
         except MemoryHubError as error:
             return {"is_refused": True, "error": error.message}
+        differing = [row for row in result.rows if row.outcome in ("skipped", "new", "changed")]
+        differing.sort(key=lambda row: row.outcome != "skipped")
         return {
             "is_refused": bool(result.counts["wrong"]),
             "result": result,
             "wrong": [row for row in result.rows if row.outcome == "wrong"][:SHOWN_ROWS],
-            "differing": [row for row in result.rows if row.outcome in ("new", "changed")][:SHOWN_ROWS],
-            "adjusted": [row for row in result.rows if row.notes][:SHOWN_ROWS],
+            "differing": differing[:SHOWN_ROWS],
+            "adjusted": [row for row in result.rows if row.notes and row.outcome != "skipped"][:SHOWN_ROWS],
         }
 
     def _page(self, request: HttpRequest, page: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:

@@ -1,8 +1,8 @@
 """Import a table: all rows are checked first, and either all are written or none.
 
 A row is matched by its ``id``, else by the agent's own id or key, else (knowledge) by its content. It stays in its
-workspace and keeps its ids; columns that the table lacks don't change. Each change is in the row's history, with one
-audit record for each workspace.
+workspace and keeps its ids; columns that the table lacks don't change. Rows that have changed in the hub since the
+export are skipped. Each change is in the row's history, with one audit record for each workspace.
 """
 
 from __future__ import annotations
@@ -33,18 +33,30 @@ NO_SUCH_COLUMN = {
 }
 
 
-def import_rows(table: str, rows: Table, *, source: str, zone: tzinfo, by: By, dry_run: bool) -> CheckedTable:
+def import_rows(
+    table: str,
+    rows: Table,
+    *,
+    source: str,
+    zone: tzinfo,
+    by: By,
+    dry_run: bool,
+    overwrite: bool = False,
+    shown: str = "",
+) -> CheckedTable:
     """Import a table of knowledge entries, observations or key-values unless a row is wrong; return each outcome.
 
     ``source``: the file's name, for histories and the audit log. ``zone``: of times without one. ``dry_run``: write
-    nothing. Raises Invalid for unknown columns and for rows added meanwhile, and TableTooLarge.
+    nothing. ``overwrite``: also change rows that have changed in the hub since the export. ``shown``: the digest of a
+    preview; if it differs by now, nothing is written. Raises Invalid for unknown columns and for rows added
+    meanwhile, and TableTooLarge.
     """
     check_rows(len(rows))
     _check_columns(table, rows.headers)
     if dry_run:
-        return check_table(table, rows, zone=zone, now=by.at)
+        return check_table(table, rows, zone=zone, now=by.at, overwrite=overwrite)
     try:
-        return _write(table, rows, source, zone, by)
+        return _write(table, rows, source, zone, by, overwrite=overwrite, shown=shown)
     except IntegrityError as error:
         words = gettext("Some of these rows were added meanwhile. Upload the file again.")
         raise Invalid(words, code="unfit_table") from error
@@ -66,9 +78,11 @@ def _check_columns(table: str, headers: list[str]) -> None:
 
 @db_retry.retried
 @transaction.atomic
-def _write(table: str, rows: Table, source: str, zone: tzinfo, by: By) -> CheckedTable:
-    checked = check_table(table, rows, zone=zone, now=by.at, lock=True)
-    if checked.counts["wrong"]:
+def _write(
+    table: str, rows: Table, source: str, zone: tzinfo, by: By, *, overwrite: bool, shown: str
+) -> CheckedTable:
+    checked = check_table(table, rows, zone=zone, now=by.at, overwrite=overwrite, lock=True)
+    if checked.counts["wrong"] or (shown and checked.digest != shown):
         return checked
     model = TABLES[table].model
     options: dict[str, Any] = {

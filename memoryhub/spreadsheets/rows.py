@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from sessions_app.models import Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 
 BATCH_ROWS = 500
+OUTCOMES = ("new", "changed", "unchanged", "skipped")  # of rows that can be imported
 MAX_ID_DIGITS = 18
 MASK = _("(hidden)")
 NO_SUCH_ROW = {
@@ -49,10 +51,10 @@ class WrongRow(Invalid):
 
 @dataclass
 class RowPlan:
-    """The plan for one row, numbered from 1: new, changed, unchanged or wrong.
+    """The plan for one row, numbered from 1: new, changed, unchanged, skipped or wrong.
 
-    ``changes``: ``(column, before, after)``, secrets masked. ``notes``: values that are adjusted; ``errors``: why the
-    row can't be imported.
+    ``changes``: ``(column, before, after)``, secrets masked, also of a skipped row. ``notes``: values that are
+    adjusted, or why the row is skipped; ``errors``: why it can't be imported. ``updated_at``: of the hub's row.
     """
 
     number: int
@@ -61,6 +63,7 @@ class RowPlan:
     changes: list[tuple[str, Any, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    updated_at: datetime | None = None
 
 
 @dataclass
@@ -72,6 +75,7 @@ class Candidate:
     pk: int | None = None
     own_id: str | None = None
     is_secret: bool = False
+    exported: datetime | None = None  # the exported updated_at, unless newer changes are overwritten
     values: Values = field(default_factory=dict)
     workspace: Workspace | None = None
     kept: Any = None
@@ -90,12 +94,18 @@ class CheckedTable:
     def counts(self) -> Counter[str]:
         return Counter(row.outcome for row in self.rows)
 
+    @property
+    def digest(self) -> str:
+        """Identify what a preview shows. It is the same with and without ``overwrite``."""
+        shown = ((row.number, row.updated_at, row.changes) for row in self.rows if row.outcome != "unchanged")
+        return hashlib.sha256(repr(list(shown)).encode()).hexdigest()
+
 
 @dataclass(frozen=True)
 class TableImport:
     """How a table is imported: the agent's own id, and a reader for each column.
 
-    ``first``: columns that apply to new rows only, since the hub updates them. ``shown``: columns that are ignored.
+    ``first``: columns that apply to new rows only, since the hub updates them. ``shown``: columns that set nothing.
     """
 
     own_id: str
@@ -203,10 +213,13 @@ IMPORTS = {
 }
 
 
-def check_table(table: str, rows: Table, *, zone: tzinfo, now: datetime, lock: bool = False) -> CheckedTable:
+def check_table(
+    table: str, rows: Table, *, zone: tzinfo, now: datetime, overwrite: bool = False, lock: bool = False
+) -> CheckedTable:
     """Check each row of a table of knowledge entries, observations or key-values.
 
-    ``zone``: of times without one. ``lock``: lock the rows, in the transaction that writes.
+    ``zone``: of times without one. ``overwrite``: also change rows that have changed in the hub since the export.
+    ``lock``: lock the rows, in the transaction that writes.
     """
     spec = IMPORTS[table]
     candidates = [_read(spec, Candidate(RowPlan(number)), row, zone) for number, row in enumerate(rows.rows, 1)]
@@ -218,6 +231,7 @@ def check_table(table: str, rows: Table, *, zone: tzinfo, now: datetime, lock: b
         try:
             if not row.plan.errors:
                 row.kept = find(row)
+                row.exported = None if overwrite else row.exported
                 _check_unique(seen, table, row)
                 spec.check(row)
                 _apply(table, spec, row, checked, now)
@@ -270,6 +284,7 @@ def _read(spec: TableImport, row: Candidate, given: Mapping[str, Any], zone: tzi
         too_long = gettext("%(column)s: longer than %(count)s characters")
         row.plan.errors.append(too_long % {"column": spec.own_id, "count": KEY_LENGTH})
     row.is_secret = bool(cell("is_secret", cells.flag)) if "is_secret" in given else False
+    row.exported = cell("updated_at", cells.moment) if "updated_at" in given else None
     row.values = {name: cell(name, reader) for name, reader in spec.readers.items() if name in given}
     row.plan.label = brief(str(row.own_id if spec.own_id == "key" else row.values.get("content", "")))
     return row
@@ -364,9 +379,14 @@ def _apply(table: str, spec: TableImport, row: Candidate, checked: CheckedTable,
         instance, was_secret = row.kept, was_secret or getattr(row.kept, "is_secret", False)
         values = {name: value for name, value in row.values.items() if name not in spec.first}
         before = apply_values(instance, values)
-        row.plan.outcome = "changed" if before else "unchanged"
+        row.plan.updated_at = instance.updated_at
         row.plan.changes = [(name, before[name], values[name]) for name in values if name in before]
-        if before:
+        row.plan.outcome = "changed" if before else "unchanged"
+        if before and row.exported and row.exported < instance.updated_at:
+            names = ", ".join(name for name, _before, _after in row.plan.changes)
+            row.plan.notes.append(gettext("changed in the hub since the export: %(columns)s") % {"columns": names})
+            row.plan.outcome = "skipped"
+        if row.plan.outcome == "changed":
             instance.updated_at = now
             checked.changed.append(instance)
             checked.fields |= {*before, "updated_at"}

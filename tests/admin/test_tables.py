@@ -197,6 +197,7 @@ def test_a_preview_can_be_confirmed_once(admin_client, workspace):
         {"import_file_name": ""},
         {"format": "9"},
         {"format": "x"},
+        {"digest": ""},
     ],
     ids=str,
 )

@@ -37,9 +37,9 @@ def knowledge(workspace, content="likes tea", category="learned_fact", **values)
     return KnowledgeEntry.objects.create(workspace=workspace, category=category, content=content, **values)
 
 
-def take(rows, table="knowledge", *, dry_run=False, source="rows.csv"):
+def take(rows, table="knowledge", *, dry_run=False, source="rows.csv", **options):
     made = Table(list(dict.fromkeys(name for row in rows for name in row)), rows)
-    return import_rows(table, made, source=source, zone=UTC, by=By(PERSON, NOW), dry_run=dry_run)
+    return import_rows(table, made, source=source, zone=UTC, by=By(PERSON, NOW), dry_run=dry_run, **options)
 
 
 def errors(judged):

@@ -65,6 +65,7 @@ def test_import_of_a_table_takes_options_anywhere(workspace, document, tmp_path)
         (("knowledge",), "a file is missing: use import_table knowledge FILE"),
         (("a", "b"), "give one folder, file or archive, or one of the tables"),
         (("a", "--format", "csv"), "--format is for tables: use import_table TABLE FILE"),
+        (("a", "--overwrite"), "--overwrite is for tables: use import_table TABLE FILE"),
         (("knowledge", "a.csv", "--name", "Ana"), "--name and --layout are for folders and archives, not for tables"),
     ],
 )

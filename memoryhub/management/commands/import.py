@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.management.commands import import_workspace
-from memoryhub.management.commands.import_table import import_table, result_lines
+from memoryhub.management.commands.import_table import OVERWRITE, import_table, result_lines
 from memoryhub.management.json_command import JsonParser
 from memoryhub.spreadsheets.rows import IMPORTS
 
@@ -21,8 +21,9 @@ class _Parser(JsonParser):
         if options.file is None:
             if options.path in IMPORTS and not Path(options.path).exists():
                 self.error(f"a file is missing: use import_table {options.path} FILE")
-            if options.format:
-                self.error("--format is for tables: use import_table TABLE FILE")
+            for name in ("format", "overwrite"):
+                if getattr(options, name):
+                    self.error(f"--{name} is for tables: use import_table TABLE FILE")
         elif options.path not in IMPORTS:
             self.error(f"give one folder, file or archive, or one of the tables {', '.join(IMPORTS)} and a file")
         elif options.name or options.layout != "auto":
@@ -45,12 +46,21 @@ class Command(import_workspace.Command):
         super().add_arguments(parser)
         parser.add_argument("file", nargs="?", help="a file for the table in PATH, as with import_table")
         parser.add_argument("--format", choices=list(FORMATS), help="format of that file")
+        parser.add_argument("--overwrite", action="store_true", help=f"for a table: {OVERWRITE}")
 
-    def run(self, *, path: str, file: str | None, format: str | None, **options: Any) -> dict[str, Any]:  # type: ignore[override]  # noqa: A002
+    def run(  # type: ignore[override]
+        self,
+        *,
+        path: str,
+        file: str | None,
+        format: str | None,  # noqa: A002
+        overwrite: bool,
+        **options: Any,
+    ) -> dict[str, Any]:
         if file is None:
             return super().run(path=path, **options)
         self.stopped = "Stopped."
-        result = import_table(path, file, file_format=format, dry_run=options["dry_run"])
+        result = import_table(path, file, file_format=format, overwrite=overwrite, dry_run=options["dry_run"])
         self.exit_status = 1 if result["wrong"] else 0
         return result
 

@@ -14,10 +14,11 @@ from memoryhub.lib.tables import check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.spreadsheets.importing import import_rows
-from memoryhub.spreadsheets.rows import IMPORTS
+from memoryhub.spreadsheets.rows import IMPORTS, OUTCOMES
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "import")
+OVERWRITE = "also change rows that have changed in the hub since the export"
 
 
 class Command(JsonCommand):
@@ -28,10 +29,20 @@ class Command(JsonCommand):
         parser.add_argument("table", choices=list(IMPORTS), help="the table")
         parser.add_argument("file", help="the file to import")
         parser.add_argument("--format", choices=list(FORMATS), help="file format (default: by the file's suffix)")
+        parser.add_argument("--overwrite", action="store_true", help=OVERWRITE)
         parser.add_argument("--dry-run", action="store_true", help="only show what would change")
 
-    def run(self, *, table: str, file: str, format: str | None, dry_run: bool, **_options: Any) -> dict[str, Any]:  # noqa: A002
-        result = import_table(table, file, file_format=format, dry_run=dry_run)
+    def run(
+        self,
+        *,
+        table: str,
+        file: str,
+        format: str | None,  # noqa: A002
+        overwrite: bool,
+        dry_run: bool,
+        **_options: Any,
+    ) -> dict[str, Any]:
+        result = import_table(table, file, file_format=format, overwrite=overwrite, dry_run=dry_run)
         self.exit_status = 1 if result["wrong"] else 0
         return result
 
@@ -40,7 +51,7 @@ class Command(JsonCommand):
             self.line(line)
 
 
-def import_table(table: str, file: str, *, file_format: str | None, dry_run: bool) -> dict[str, Any]:
+def import_table(table: str, file: str, *, file_format: str | None, overwrite: bool, dry_run: bool) -> dict[str, Any]:
     """Import the rows of a file, and return the command's document."""
     path = Path(file)
     kind = file_format or path.suffix.removeprefix(".").lower()
@@ -58,11 +69,12 @@ def import_table(table: str, file: str, *, file_format: str | None, dry_run: boo
         zone=ZoneInfo(settings.TIME_ZONE),
         by=By(COMMAND, timezone.now()),
         dry_run=dry_run,
+        overwrite=overwrite,
     )
     return {
         "table": table,
         "dry_run": dry_run,
-        **{outcome: checked.counts[outcome] for outcome in ("new", "changed", "unchanged")},
+        **{outcome: checked.counts[outcome] for outcome in OUTCOMES},
         "wrong": [{"row": row.number, "errors": row.errors} for row in checked.rows if row.errors],
         "notes": [{"row": row.number, "notes": row.notes} for row in checked.rows if row.notes],
     }
@@ -76,5 +88,5 @@ def result_lines(result: dict[str, Any]) -> Iterator[str]:
     if result["wrong"]:
         yield "Nothing was imported."
         return
-    counts = ", ".join(f"{result[word]:,} {word}" for word in ("new", "changed", "unchanged"))
+    counts = ", ".join(f"{result[word]:,} {word}" for word in OUTCOMES)
     yield f"{'Would import' if result['dry_run'] else 'Imported'}: {counts}"
