@@ -13,7 +13,10 @@ MOST_WORDS = 100
 
 
 class PersonForm(forms.Form):
-    """A person's names and sessions, and at the last step the confirmation."""
+    """A person's names and sessions, and at the last step the confirmation.
+
+    ``shown``: the fingerprint of the preview.
+    """
 
     words = forms.CharField(
         max_length=4_000,
@@ -26,8 +29,9 @@ class PersonForm(forms.Form):
     )
     alias = forms.Field(required=False, widget=forms.MultipleHiddenInput)
     session = forms.Field(required=False, widget=forms.MultipleHiddenInput)
-    expected = forms.IntegerField(required=False, min_value=0)
     reason = forms.CharField(required=False, max_length=500)
+    shown = forms.CharField(required=False, widget=forms.HiddenInput)
+    understood = forms.BooleanField(required=False)
 
     def clean(self) -> dict[str, Any]:
         super().clean()

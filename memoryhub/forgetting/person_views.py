@@ -18,8 +18,8 @@ from memoryhub.forgetting.erasure import lift
 from memoryhub.forgetting.hub_erasure import hub_receipts, request_erasure
 from memoryhub.forgetting.person_export import export_person
 from memoryhub.forgetting.person_forms import PersonForm
-from memoryhub.forgetting.person_search import plan_person
-from memoryhub.lib.errors import Invalid, MemoryHubError
+from memoryhub.forgetting.person_search import PersonPlan, fingerprint, plan_person
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.http.downloads import streaming_download
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.permissions import by_person, require_hub_operator
@@ -28,7 +28,8 @@ from memoryhub.permissions import by_person, require_hub_operator
 def person_data(request: HttpRequest) -> HttpResponse:
     """Show what is known about a person. Names are sent by POST, so that they are in no URL or log."""
     require_hub_operator(request)
-    return _page(request, PersonForm(request.POST or None))
+    form = PersonForm(request.POST or None)
+    return _page(request, form, _plan(form))
 
 
 @require_POST
@@ -37,31 +38,34 @@ def export(request: HttpRequest) -> HttpResponseBase:
     require_hub_operator(request)
     form = PersonForm(request.POST)
     if not form.is_valid():
-        return _page(request, form)
+        return _page(request, form, None)
     try:
         parts = export_person(form.person, by=by_person(request))
-    except Invalid:
-        return _page(request, form)  # which shows the error
+    except Invalid as error:
+        form.add_error("words", error.message)
+        return _page(request, form, None)
     response: StreamingHttpResponse = streaming_download(parts, f"person-data-{timezone.now():%Y%m%d-%H%M%S}.json")
     return response
 
 
 @require_POST
 def erase(request: HttpRequest) -> HttpResponse:
-    """Erase a person in all workspaces as a job, if the number of rows is still that of the preview."""
+    """Erase a person in all workspaces as a job, if it would erase what the preview showed, and the box is ticked."""
     require_hub_operator(request)
     form = PersonForm(request.POST)
-    if not form.is_valid() or form.cleaned_data["expected"] is None:
-        return _page(request, form)
-    values = form.cleaned_data
-    try:
-        job = request_erasure(
-            form.person, expected=values["expected"], reason=values["reason"], by=by_person(request)
+    plan = _plan(form)
+    if not plan or not plan.total or not form.cleaned_data["shown"]:
+        return _page(request, form, plan)
+    if form.cleaned_data["shown"] != fingerprint(form.person, plan):
+        form.add_error(
+            None, gettext("This isn't what the preview showed. Nothing has been erased. Check the new preview.")
         )
-    except MemoryHubError as error:
-        form.add_error(None, error.message)
-        return _page(request, form)
-    return redirect("job", job.pk)
+    elif not form.cleaned_data["understood"]:
+        form.add_error("understood", gettext("Tick the box to erase. Nothing has been erased."))
+    if form.errors:
+        return _page(request, form, plan)
+    reason = form.cleaned_data["reason"]
+    return redirect("job", request_erasure(form.person, expected=plan.total, reason=reason, by=by_person(request)).pk)
 
 
 @require_POST
@@ -73,14 +77,22 @@ def allow(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("person-data")
 
 
-def _page(request: HttpRequest, form: PersonForm) -> HttpResponse:
-    context: dict[str, Any] = {"form": form, "receipts": hub_receipts(), "plan": None, "words": "", "chosen": ()}
+def _plan(form: PersonForm) -> PersonPlan | None:
+    """Return the preview; None, with the errors in the form, if there is none."""
+    if not form.is_bound or not form.is_valid():
+        return None
+    try:
+        return plan_person(form.person)
+    except Invalid as error:
+        form.add_error("words", error.message)
+        return None
+
+
+def _page(request: HttpRequest, form: PersonForm, plan: PersonPlan | None) -> HttpResponse:
+    context: dict[str, Any] = {"form": form, "receipts": hub_receipts(), "plan": plan, "words": "", "chosen": ()}
     context["kept_databases"] = kept_databases()
-    if form.is_bound and form.is_valid():
-        try:
-            context |= {"plan": plan_person(form.person), "chosen": form.person.sessions}
-        except Invalid as error:
-            form.add_error("words", error.message)
     if form.is_bound:
         context["words"] = "\n".join(form.cleaned_data.get("names", ()))
+    if plan:
+        context |= {"chosen": form.person.sessions, "shown": fingerprint(form.person, plan)}
     return render_page(request, "forgetting/person_data.html", context, status=422 if form.errors else 200)

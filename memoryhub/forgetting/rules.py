@@ -202,7 +202,7 @@ def text_columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[
 def find_changes(row: Model, rules: Rules) -> Affected | None:
     """Return what an erasure changes in a row; None if nothing."""
     if _is_from_erased_source(row, rules):
-        return Affected(row, None, _brief(str(getattr(row, "content", ""))))
+        return Affected(row, None, brief(str(getattr(row, "content", ""))))
     if isinstance(row, IdempotentCall) and not (rules.sources | rules.names).isdisjoint(texts_in(row.answer)):
         return Affected(row, {"answer": MARK})
     values = _changed(row, rules.of(base_of(row)))
@@ -212,7 +212,7 @@ def find_changes(row: Model, rules: Rules) -> Affected | None:
     if not values:
         return None
     base = base_of(row)
-    example = next((_brief(str(getattr(row, name))) for name in values if isinstance(values[name], str)), "")
+    example = next((brief(str(getattr(row, name))) for name in values if isinstance(values[name], str)), "")
     says_it = values.keys() - ASIDE
     if says_it and (issubclass(base, GO_AS_ROWS) or (rules.is_person and issubclass(base, GO_FOR_A_PERSON))):
         return Affected(row, None, "" if issubclass(base, KeyValue) else example)
@@ -378,6 +378,7 @@ def _derived_values(row: Model, values: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _brief(text: str) -> str:
+def brief(text: str) -> str:
+    """Return the start of a text on one line, as an example."""
     line = " ".join(text.split())
     return line if len(line) <= EXAMPLE_CHARS else f"{line[:EXAMPLE_CHARS]}…"

@@ -281,6 +281,15 @@ def test_a_person_is_found_with_enter(page: Page, agent: Path, hand):
     names.fill("Ana Lind")
     names.press("Enter")
     expect(page.locator("#found")).to_be_visible()
+    page.get_by_label("Reason").press("Enter")
+    expect(page.locator("#found")).to_be_visible()
+    does.press(page.locator("#erase .button.danger"))
+    expect(page.locator("h1")).to_contain_text("Data about a person")  # the box isn't ticked
+    does.tick(page.get_by_label("I understand that this can't be undone"))
+    names.fill("Ana Lind\nCarla")
+    does.press(page.locator("#erase .button.danger"))
+    expect(page.get_by_role("alert")).to_contain_text("Nothing has been erased")
+    does.tick(page.get_by_label("I understand that this can't be undone"))
     does.press(page.locator("#erase .button.danger"))
     expect(page.locator("h1")).to_contain_text("Erasure")
 

@@ -170,19 +170,21 @@ def test_a_person_is_forgotten_from_the_account_menu_in_four_clicks(page: Page, 
     page.get_by_role("link", name="Data about a person").click()
     expect(page.get_by_label("Names")).to_be_focused()  # on the next page: typing doesn't wait for it
     page.keyboard.insert_text("Ana Lind")
-    page.get_by_role("button", name="Find", exact=True).click()
-    expect(page.locator("#erase")).to_contain_text("This can't be undone.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#erase")).to_contain_text("this can't be undone")
     page.get_by_label("Reason").press("Enter")
     assert not Job.objects.exists()
+    page.get_by_label("I understand that this can't be undone").check()
     page.get_by_role("button", name="Erase in").click()
     page.wait_for_url("**/work/*/")
 
 
-def test_a_person_is_forgotten_from_a_search_in_two_clicks(page: Page, workspace: Workspace):
+def test_a_person_is_forgotten_from_a_search_in_three_clicks(page: Page, workspace: Workspace):
     learn(workspace, "Ana Lind leads the harbour")
     page.locator(".topbar [data-search]").fill("Ana Lind")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Forget…").click()
+    page.get_by_label("I understand that this can't be undone").check()
     page.get_by_role("button", name="Erase in").click()
     page.wait_for_url("**/work/*/")
     expect(page.locator("#job")).to_be_visible()

@@ -15,6 +15,7 @@ from memoryhub.sync.source_folders import add_folder, sync_folders
 from sessions_app.models import Workspace
 from sessions_app.services.syncing import switch_sync
 from tests.forgetting.test_forgetting import BY, forget
+from tests.forgetting.test_person_page import confirmed
 from tests.hub import run_jobs
 from tests.sync.followed_folders import followed, memory, sync
 
@@ -175,8 +176,8 @@ def test_the_file_of_an_erased_session_is_counted(file, admin_client):
 
 def test_the_page_of_a_person_erased_everywhere_lists_files_of_every_workspace(file, admin_client):
     import_workspace(file.parent.parent, by=BY)
-    asked = {"words": "Zoltan", "expected": 1}
-    url = admin_client.post(reverse("erase-person"), asked)["Location"]
+    page = admin_client.post(reverse("person-data"), {"words": "Zoltan"})
+    url = admin_client.post(reverse("erase-person"), confirmed(page))["Location"]
     run_jobs()
 
     assert states(admin_client, url) == {"memory/MEMORY.md": "behind"}

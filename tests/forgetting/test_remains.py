@@ -24,6 +24,7 @@ from sessions_app.services.audit import By
 from tests.agents.oauth_flow import a_client
 from tests.api.conftest import caller, token_for
 from tests.forgetting.remaining import KEY, NAME, NESTED, TEXT, remains
+from tests.forgetting.test_person_page import confirmed
 from tests.hub import PERSON, add, open_at, run_jobs
 from tests.mcp.conftest import with_client
 
@@ -149,8 +150,7 @@ def test_nothing_that_was_forgotten_in_the_hub_remains_or_returns(home, tmp_path
     assert len(remains(home)) > 30
     sessions = list(Session.objects.filter(key__contains=NAME).values_list("key", flat=True))
     page = admin_client.post(reverse("person-data"), {"words": NAME, "session": sessions})
-    confirmed = {"words": NAME, "session": sessions, "expected": page.context["plan"].total}
-    assert admin_client.post(reverse("erase-person"), confirmed).status_code == 302
+    assert admin_client.post(reverse("erase-person"), confirmed(page)).status_code == 302
 
     run_jobs()
 
