@@ -1,4 +1,6 @@
+import re
 from datetime import date
+from html import unescape
 
 import pytest
 from django.urls import reverse
@@ -187,6 +189,50 @@ def test_a_fact_is_edited_on_its_page(document, editor):
     fact = Fact.objects.get(text="likes tea a lot", died=None)
     wrong = editor.post(url("edit-fact", fact.pk), {"text": "", "category": "two words", "section": "Nowhere"})
     assert wrong.status_code == 422
+
+
+def undo_of(page) -> str:
+    """Return the address of a notice's Undo or Redo."""
+    found = re.search(r'id="messages".*?<form method="post" action="([^"]+)"', page.content.decode(), re.DOTALL)
+    assert found
+    return unescape(found[1])
+
+
+@pytest.mark.parametrize("text", ["likes black tea", "Ben has a boat in the harbour"])
+def test_a_correction_is_undone_and_redone_on_the_page_of_the_fact(document, editor, text):
+    before = text_of(document)
+    fact = Fact.objects.get(text="likes tea")
+    saved = editor.post(url("edit-fact", fact.pk), {"text": text, "category": "", "section": "Team"}, follow=True)
+
+    undone = editor.post(undo_of(saved), follow=True)
+
+    assert text_of(document) == before
+    assert undone.context["fact"].text == "likes tea"
+    assert "Undone." in undone.content.decode()
+    redone = editor.post(undo_of(undone), follow=True)
+    assert text in text_of(document)
+    assert "Redone." in redone.content.decode()
+    assert ">Undo</button>" in redone.content.decode()
+
+
+def test_a_fact_is_withdrawn_on_its_page_with_undo(document, editor):
+    before = text_of(document)
+    fact = Fact.objects.get(text="likes tea")
+    Fact.objects.filter(pk=fact.pk).update(pinned=True)
+    assert 'value="withdraw"' in editor.get(url("fact", fact.pk)).content.decode()
+
+    withdrawn = editor.post(url("curate-fact", fact.pk), {"action": "withdraw"}, follow=True)
+
+    assert "likes tea" not in text_of(document)
+    assert "1 fact withdrawn." in withdrawn.content.decode()
+    assert withdrawn.context["fact"].pk == fact.pk
+    assert 'value="withdraw"' not in withdrawn.content.decode()
+    undone = editor.post(undo_of(withdrawn), follow=True)
+    assert text_of(document) == before
+    back = undone.context["fact"]
+    assert (back.text, back.died, back.pinned) == ("likes tea", None, True)
+    again = editor.post(url("curate-fact", fact.pk), {"action": "withdraw"}, follow=True)
+    assert "No changes." in again.content.decode()
 
 
 def test_a_correction_that_somebody_else_has_overtaken_is_shown_first(document, editor):

@@ -157,7 +157,7 @@ def test_the_page_offers_actions_by_role(fact, viewer_client, client, django_use
 
     html = page(client, fact)
 
-    assert all(word in html for word in ("Correct", "Pin", "Verify", "Forget…"))
+    assert all(word in html for word in ("Correct", "Pin", "Withdraw", "Verify", "Forget permanently…"))
 
 
 def test_a_fact_is_pinned_and_verified_on_its_page(fact, editor):

@@ -155,9 +155,16 @@ def without_facts(document: MemoryDocument, text: str, lines: Collection[int]) -
 
 @transaction.atomic
 def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> Fact:
+    """Reword or move a fact as ``revise_fact`` does, and return it. Raises NotFound, Invalid."""
+    return revise_fact(fact, text=text, category=category, section=section, by=by)[0]
+
+
+@transaction.atomic
+def revise_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> tuple[Fact, MemoryRevision]:
     """Reword a fact, give it another category, or move it to the end of another section; its pin and dates stay.
 
-    Returns the fact with its new number. Raises NotFound if the fact or the section no longer exists.
+    Returns the fact with its new number, and the revision. Raises NotFound if the fact or the section no longer
+    exists, and Invalid.
     """
     document = lock_document(fact.document_id)
     living = Fact.objects.filter(pk=fact.pk, died=None).first()
@@ -167,11 +174,11 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
     revision = revise_document(document, new_text, base=document.head, by=by, reason="edited a fact")
     living.refresh_from_db()
     if living.died_id is None:
-        return living
+        return living, revision
     heir = Fact.objects.get(document=document, born=revision, line=line)  # too different to be matched
     Fact.objects.filter(pk=heir.pk).update(**_curation(living))
     heir.refresh_from_db()
-    return heir
+    return heir, revision
 
 
 def _curation(fact: Fact) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from knowledge_app.services.documents.editing import (
     NAMES,
     EditConflict,
     bring_back,
-    edit_fact,
     restore_revision,
+    revise_fact,
     save_text,
     start_document,
 )
@@ -23,6 +23,7 @@ from knowledge_app.services.documents.limits import excesses, limits_of
 from knowledge_app.services.documents.revisions import content_hash, record_reveal
 from memoryhub.documents.blame_runs import PAGE_LINES, blame_runs
 from memoryhub.documents.forms import EditForm, FactForm
+from memoryhub.documents.views.facts import undo_url
 from memoryhub.documents.views.header import document_context, find_document
 from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize, shown_fact, shown_part
@@ -214,11 +215,13 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         form.add_error(None, words % {"text": f"“{masked(shown_fact(fact.text))}”."})
     elif form.is_bound and form.is_valid():
         try:
-            edited = edit_fact(fact, **form.cleaned_data, by=by_person(request))
+            edited, revision = revise_fact(fact, **form.cleaned_data, by=by_person(request))
         except MemoryHubError as error:
             form.add_error(None, error.message)
         else:
-            messages.success(request, gettext("Saved."))
+            messages.success(
+                request, gettext("Saved."), extra_tags=undo_url(fact.document, revision.number, edited.pk)
+            )
             return redirect(f"{reverse('documents:fact', args=[slug, edited.pk])}?saved=1")
     context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form, "based_on": based_on}
     return render_page(request, "documents/fact_edit.html", context, status=422 if form.errors else 200)

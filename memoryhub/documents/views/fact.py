@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from knowledge_app.models import Fact
+from knowledge_app.services.documents.fact_edits import withdraw_facts
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.documents.views.documents import delivery_context
+from memoryhub.documents.views.facts import flash_revised
 from memoryhub.edit_responses import answer_edit
 from memoryhub.lib.document_size import shown_fact
-from memoryhub.lib.errors import Invalid, NotFound
+from memoryhub.lib.errors import Invalid, MemoryHubError, NotFound
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.masked_text import masked
 from memoryhub.origins.explanation import explain, find_fact, turns_of
@@ -19,7 +24,7 @@ from memoryhub.permissions import by_person, get_workspace, has_role, log_page_a
 from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_entries, seen_rows
 
-ACTIONS = ("pin", "unpin", "verify")
+EDITS = ("pin", "unpin", "verify")
 
 
 def fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -49,17 +54,28 @@ def fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Pin, unpin or verify a fact."""
+    """Pin, unpin, verify or withdraw a fact."""
     workspace = get_workspace(request, slug, role=Membership.Role.EDITOR)
     action = request.POST.get("action", "")
     try:
-        find_fact(workspace, pk)
+        found = find_fact(workspace, pk)
     except NotFound as error:
         raise Http404 from error
 
     def edit() -> tuple[Run, str]:
-        if action not in ACTIONS:
+        if action not in EDITS:
             raise Invalid(_("Choose an action."), code="nothing_chosen")
         return edit_rows(workspace, "facts", action, [pk], by=by_person(request)), ""
 
+    if action == "withdraw":
+        return _withdraw(request, slug, found)
     return answer_edit(request, slug, reverse("documents:fact", args=[slug, pk]), edit)
+
+
+def _withdraw(request: HttpRequest, slug: str, found: Fact) -> HttpResponse:
+    try:
+        revised = withdraw_facts(found.document, [found.pk], by=by_person(request))
+        flash_revised(request, found.document, revised, "remove", found.pk)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    return redirect("documents:fact", slug, found.pk)

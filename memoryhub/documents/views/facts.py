@@ -23,7 +23,7 @@ from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.http.htmx import render_page
-from memoryhub.lib.http.pagination import keyset_page, parse_ints
+from memoryhub.lib.http.pagination import keyset_page, parse_int, parse_ints
 from memoryhub.lib.masked_text import masked
 from memoryhub.permissions import by_person, log_page_access
 from memoryhub.runs.views.edits import REDO
@@ -91,7 +91,7 @@ def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         chosen = _chosen(request, document)
         if action == "export":
             return export_chosen(request, document.workspace, "facts", chosen, logged_as="facts.exported")
-        _flash_result(request, document, _revise(request, document, action, chosen), action)
+        flash_revised(request, document, _revise(request, document, action, chosen), action)
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect(address)
@@ -125,8 +125,13 @@ def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen:
     raise Invalid(_("Choose an action."), code="nothing_chosen")
 
 
-def _flash_result(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:
-    """Flash the result of a bulk change, with a button to undo its revision."""
+def flash_revised(
+    request: HttpRequest, document: MemoryDocument, revised: Revised, action: str, fact: int | None = None
+) -> None:
+    """Flash the result of a change of facts, with a button to undo its revision.
+
+    ``fact``: the one whose page shows the message.
+    """
     if revised.revision is None:
         messages.info(request, _("No changes."))
         return
@@ -134,32 +139,47 @@ def _flash_result(request: HttpRequest, document: MemoryDocument, revised: Revis
         message = ngettext("%(count)s fact withdrawn.", "%(count)s facts withdrawn.", revised.count)
     else:
         message = ngettext("%(count)s fact re-categorised.", "%(count)s facts re-categorised.", revised.count)
-    undo_url = _undo_url(document, revised.revision.number)
-    messages.success(request, message % {"count": f"{revised.count:,}"}, extra_tags=undo_url)
+    url = undo_url(document, revised.revision.number, fact)
+    messages.success(request, message % {"count": f"{revised.count:,}"}, extra_tags=url)
 
 
 @require_POST
 def undo(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """Undo a revision by a new one that keeps later changes."""
+    """Undo a revision by a new one that keeps later changes. ``?fact``: the fact whose page asked for it."""
     document = find_document(request, slug, pk, role=EDITOR)
+    fact = parse_int(request.GET.get("fact"))
     try:
         saved = undo_revision(document, number, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
-        _report_undone(request, document, saved.revision)
-    return redirect("documents:facts", slug, pk)
+        fact = fact and _fact_after(document, fact, saved.revision)
+        _report_undone(request, document, saved.revision, fact)
+    return redirect("documents:fact", slug, fact) if fact else redirect("documents:facts", slug, pk)
 
 
-def _report_undone(request: HttpRequest, document: MemoryDocument, revision: MemoryRevision | None) -> None:
+def _fact_after(document: MemoryDocument, fact: int, revision: MemoryRevision | None) -> int:
+    """Return the fact to show after a revision: the same one, or the only one that came in its place."""
+    living = document.facts.filter(died=None)
+    if revision is None or living.filter(pk=fact).exists():
+        return fact
+    born = list(living.filter(born=revision).values_list("pk", flat=True)[:2])
+    return born[0] if len(born) == 1 else fact
+
+
+def _report_undone(
+    request: HttpRequest, document: MemoryDocument, revision: MemoryRevision | None, fact: int | None
+) -> None:
     if revision is None:
         messages.success(request, _("This revision is already undone."))
         return
-    is_redo, again = "redo" in request.GET, _undo_url(document, revision.number)
-    messages.success(
-        request, _("Redone.") if is_redo else _("Undone."), extra_tags=again if is_redo else again + REDO
-    )
+    is_redo = "redo" in request.GET
+    again = undo_url(document, revision.number, fact, is_redo=not is_redo)
+    messages.success(request, _("Redone.") if is_redo else _("Undone."), extra_tags=again)
 
 
-def _undo_url(document: MemoryDocument, number: int) -> str:
-    return reverse("documents:undo-revision", args=[document.workspace.slug, document.pk, number])
+def undo_url(document: MemoryDocument, number: int, fact: int | None = None, *, is_redo: bool = False) -> str:
+    """Return the URL that undoes a revision, and leads back to the page of a fact."""
+    url = reverse("documents:undo-revision", args=[document.workspace.slug, document.pk, number])
+    separator = "&" if is_redo else "?"
+    return f"{url}{REDO if is_redo else ''}{f'{separator}fact={fact}' if fact else ''}"
