@@ -14,7 +14,7 @@ from memoryhub.models import Job
 from memoryhub.permissions import EDITOR, OPERATOR, has_role
 from memoryhub.sync.status import FileStatus, Standing, read_only_reasons, written_files
 from memoryhub.sync.sync_requests import is_requested
-from sessions_app.models import SourceFile, Workspace
+from sessions_app.models import Session, SourceFile, Workspace
 
 State = Literal["delivered", "behind", "held", "gone", "refused", "unchanged", "changed"]
 STATES: dict[Standing, State] = {
@@ -30,13 +30,15 @@ STATES: dict[Standing, State] = {
 class ErasedFile:
     """A file and its state: delivered, behind, held or refused if the hub may write it.
 
-    Of others, unchanged or changed since the erasure. ``note``: why the hub doesn't write it, or can't.
+    Of others, unchanged or changed since the erasure. ``note``: why the hub doesn't write it, or can't. ``session``:
+    the conversation of which it is the file.
     """
 
     path: str
     state: State
     note: str = ""
     status: FileStatus | None = None
+    session: Session | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def files_context(request: HttpRequest, receipt: Forgotten) -> dict[str, Any]:
 
 def erased_places(request: HttpRequest, receipt: Forgotten) -> list[ErasedPlace]:
     """Return the folders with files that contained it, as far as the hub still knows them."""
-    files = SourceFile.objects.filter(pk__in=map(int, receipt.files)).select_related("workspace", "folder")
+    files = SourceFile.objects.filter(pk__in=map(int, receipt.files)).select_related("workspace", "folder", "session")
     by_place: dict[tuple[int, int], list[SourceFile]] = {}
     for file in files.order_by("workspace__name", "folder", "path"):
         if file.folder_id or file.workspace.path:
@@ -113,9 +115,9 @@ def _file(file: SourceFile, receipt: Forgotten, status: FileStatus | None, why: 
     if status is not None:
         return ErasedFile(file.path, STATES[status.standing], status.note, status)
     if file.status == SourceFile.Status.MISSING:
-        return ErasedFile(file.path, "gone")
+        return ErasedFile(file.path, "gone", session=file.session)
     is_same = file.content_hash == receipt.files[str(file.pk)]
-    return ErasedFile(file.path, "unchanged" if is_same else "changed", why)
+    return ErasedFile(file.path, "unchanged" if is_same else "changed", why, session=file.session)
 
 
 def _gone_count(receipt: Forgotten) -> int:

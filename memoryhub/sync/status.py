@@ -19,9 +19,7 @@ from knowledge_app.services.documents.write_rules import (
     why_not_writable,
     writable,
 )
-from knowledge_app.services.rows.knowledge_json import knowledge_mark
-from memoryhub.forgetting.agent_files import text_of_file
-from memoryhub.lib.text.diff import DiffLine, diff_lines
+from knowledge_app.services.rows.knowledge_json import knowledge_mark, unwritten_entries
 from memoryhub.sync.write_back import KNOWLEDGE
 from sessions_app.models import SourceFile, SyncState, Workspace
 
@@ -119,9 +117,7 @@ def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str,
     if source is None and not rows.exists():
         return []
     is_compared = state is not None and state.knowledge_mark == knowledge_mark(workspace)
-    corrected = rows.filter(withdrawn_at=None, hold=None).exclude(corrected={}, awaits_file_since=None)
-    withdrawn = rows.filter(awaits_file_since=None).exclude(withdrawn_at=None)
-    if not is_compared and (corrected.exists() or withdrawn.exists()):
+    if not is_compared and any(rows.exists() for rows in unwritten_entries(workspace)):
         return [FileStatus(path, "knowledge", "ahead")]
     is_gone = source is not None and source.status == SourceFile.Status.MISSING
     return [FileStatus(path, "knowledge", "missing" if is_gone else "in_step")]
@@ -130,14 +126,6 @@ def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str,
 def waiting_files(workspace: Workspace) -> list[FileStatus]:
     """Return the files that have older text than the hub."""
     return [file for file in written_files(workspace) if file.standing in ("ahead", "refused")]
-
-
-def first_difference(files: list[FileStatus]) -> tuple[FileStatus, list[DiffLine]] | None:
-    """Return the first document with unwritten changes and the diff of its file, if there is one."""
-    for file in files:
-        if file.standing == "ahead" and file.document and file.document.head:
-            return file, diff_lines(text_of_file(file.document), file.document.head.content)
-    return None
 
 
 def accepted_changes(workspace: Workspace) -> list[MemoryRevision]:

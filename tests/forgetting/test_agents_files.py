@@ -12,7 +12,7 @@ from knowledge_app.services.documents.delivery import undelivered_documents
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.source_folders import add_folder, sync_folders
-from sessions_app.models import Workspace
+from sessions_app.models import Session, Workspace
 from sessions_app.services.syncing import switch_sync
 from tests.forgetting.test_forgetting import BY, forget
 from tests.forgetting.test_person_page import confirmed
@@ -152,6 +152,19 @@ def test_files_that_the_hub_only_reads_are_listed_with_the_reason(file, tmp_path
     more.write_text("- somebody has a dog\n")
     list(sync_folders(workspace, by=BY, full=True))
     assert sorted(states(admin_client, url).values()) == ["behind", "changed", "unchanged"]
+
+
+def test_files_of_sessions_have_the_title_of_their_conversation(file, admin_client):
+    session = file.parent.parent / "sessions" / "Y2xpOmRpcmVjdA.jsonl"
+    session.write_text('{"_type": "metadata", "metadata": {}}\n{"role": "user", "content": "hello Zoltan"}\n')
+    workspace = import_workspace(file.parent.parent, by=BY).workspace
+    Session.objects.update(title="Plans for May")
+
+    page = admin_client.get(erased_page(admin_client, workspace)).content.decode()
+
+    address = reverse("sessions:detail", args=[workspace.slug, Session.objects.get().pk])
+    assert f'<a href="{address}" dir="auto">Plans for May</a>' in page
+    assert "sessions/Y2xpOmRpcmVjdA.jsonl" in page
 
 
 def test_a_file_that_never_contained_it_is_not_listed(file, admin_client):

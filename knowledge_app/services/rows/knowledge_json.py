@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.exporting import knowledge_record
@@ -41,6 +41,13 @@ def knowledge_mark(workspace: Workspace) -> str:
     rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by()
     found = rows.aggregate(latest=Max("updated_at"), living=Count("pk", filter=Q(withdrawn_at=None, hold=None)))
     return f"{found['latest'].timestamp():.6f}-{found['living']}" if found["latest"] else "none"
+
+
+def unwritten_entries(workspace: Workspace) -> tuple[QuerySet[KnowledgeEntry], QuerySet[KnowledgeEntry]]:
+    """Return the entries whose correction or addition the file may lack, and the withdrawn ones that it may have."""
+    rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by("id")
+    kept = rows.filter(withdrawn_at=None, hold=None).exclude(corrected={}, awaits_file_since=None)
+    return kept, rows.filter(awaits_file_since=None).exclude(withdrawn_at=None)
 
 
 def plan_knowledge(workspace: Workspace, raw: bytes | None, *, is_own: bool = False) -> KnowledgePlan:

@@ -11,7 +11,6 @@ from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.models import Forgotten
-from memoryhub.forgetting.agent_files import BAR
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import keyset_page, parse_int
@@ -24,10 +23,11 @@ from memoryhub.permissions import (
     is_hub_operator,
     require_hub_operator,
 )
+from memoryhub.sync.differences import differences
 from memoryhub.sync.erased_files import files_context
 from memoryhub.sync.forms import FolderForm
 from memoryhub.sync.source_folders import add_folder, follow_folder, remove_folder
-from memoryhub.sync.status import accepted_changes, first_difference, read_only_reasons, written_files
+from memoryhub.sync.status import accepted_changes, read_only_reasons, written_files
 from memoryhub.sync.sync_requests import is_requested, request_sync
 from sessions_app.models import SourceFolder, SyncState
 from sessions_app.models.workspaces import INSTRUCTED
@@ -45,7 +45,6 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
     state = SyncState.objects.filter(workspace=workspace).first()
     page = keyset_page(read_only, order=("path", "id"), params=request.GET, size=100)
     reasons = read_only_reasons(workspace)
-    difference = first_difference(files)
     context = {
         "workspace": workspace,
         "state": state,
@@ -56,8 +55,7 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
         "waiting_count": sum(file.standing == "ahead" for file in files),
         "held": [file for file in files if file.held],
         "accepted": accepted_changes(workspace),
-        "difference": difference,
-        "has_forgotten": difference is not None and any(BAR in line.text for line in difference[1]),
+        "differences": differences(workspace, files),
         "page": page,
         "read_only": [(source, reasons.get(source.path, "")) for source in page.rows],
         "folders": workspace.source_folders.filter(removed_at=None).order_by("label"),

@@ -5,15 +5,18 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from knowledge_app.models import HeldChange, MemoryDocument
-from knowledge_app.services.documents.editing import save_text
+from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument
+from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
-from sessions_app.models import AuditRecord, Membership, SyncState, Workspace
+from sessions_app.models import AuditRecord, Membership, Session, SyncState, Workspace
 from sessions_app.services.audit import Actor, By
 from tests.hub import PERSON, run_jobs
 
 pytestmark = pytest.mark.django_db
+BY = By(PERSON, timezone.now())
 TEXT = "# Facts\n\n- tea at four\n- no meetings\n"
 
 
@@ -54,6 +57,59 @@ def test_the_page_shows_what_would_be_written_before_it_is_switched_on(atlas, op
     assert "Preview of changes to memory/MEMORY.md" in page
     assert "1 file would be written immediately" in page
     assert "memory/HISTORY.md" in page
+
+
+def test_every_file_that_would_be_written_is_previewed_before_the_switch(atlas, operator):
+    edit()
+    for name in ("SOUL.md", "USER.md"):
+        document = start_document(atlas, name)
+        save_text(document, f"About {name}, password: hunter22abc", base_number=0, by=BY, reason="edited")
+
+    page = operator.get("/w/atlas/sync/").content.decode()
+
+    places = [page.index(f"Preview of changes to {path}") for path in ("memory/MEMORY.md", "SOUL.md", "USER.md")]
+    assert places == sorted(places)
+    assert places[-1] < page.index(">Turn on</button>")
+    assert "3 files would be written immediately" in page
+    assert "About USER.md" in page
+    assert "hunter22abc" not in page
+
+
+def test_the_entries_that_would_be_written_to_a_knowledge_file_are_previewed(atlas, operator):
+    Workspace.objects.filter(pk=atlas.pk).update(layout="grip")
+    atlas.refresh_from_db()
+    for text in ("tea", "milk", "rum", "gin"):
+        add_knowledge(atlas, text, category="learned_fact", by=BY)
+    rows = list(KnowledgeEntry.objects.order_by("id"))
+    KnowledgeEntry.objects.update(awaits_file_since=None)
+    edit_rows(atlas, "knowledge", "assign", [rows[0].pk], values={"content": "green tea"}, by=BY)
+    edit_rows(atlas, "knowledge", "withdraw", [rows[1].pk], by=BY)
+    KnowledgeEntry.objects.filter(pk=rows[2].pk).update(awaits_file_since=timezone.now())
+
+    [difference] = [
+        one for one in operator.get("/w/atlas/sync/").context["differences"] if one.file.kind == "knowledge"
+    ]
+
+    marked = [(line.mark, line.text) for line in difference.lines if line.mark in ("del", "ins")]
+    assert sorted(marked) == [
+        ("del", "Learned facts: milk"),
+        ("del", "Learned facts: tea"),
+        ("ins", "Learned facts: green tea"),
+        ("ins", "Learned facts: rum"),
+    ]
+
+
+def test_session_files_have_the_title_of_their_conversation(atlas, operator):
+    file = Path(atlas.path) / "sessions" / "cli_direct.jsonl"
+    file.parent.mkdir()
+    file.write_text('{"_type": "metadata", "metadata": {}}\n{"role": "user", "content": "hello"}\n')
+    sync_workspace(atlas, by=BY)
+    session = atlas.sessions.get()
+    Session.objects.update(title="Plans for May")
+
+    page = operator.get("/w/atlas/sync/").content.decode()
+
+    assert f'<a href="/w/atlas/sessions/{session.pk}/" dir="auto">Plans for May</a>' in page
 
 
 def test_switches_need_an_operator_and_are_recorded(atlas, operator):
