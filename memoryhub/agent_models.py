@@ -128,6 +128,8 @@ class AccessRecord(models.Model):
     Changes are audit records, and runs record what they read themselves.
     """
 
+    AGENT = "agent"  # as ``actor_kind``
+
     class Via(models.TextChoices):
         PAGE = "page", _("page")
         REST = "rest", "REST"
@@ -151,6 +153,10 @@ class AccessRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} by {self.actor_name}"
+
+    @property
+    def is_by_agent(self) -> bool:
+        return self.actor_kind == self.AGENT
 
 
 class AccessedRow(models.Model):

@@ -19,6 +19,7 @@ from memoryhub.audit.read_rows import Place, places_of
 from memoryhub.lib.masked_text import masked
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Run, Session, Workspace
+from sessions_app.services.access_log import reads_by_agents
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -154,9 +155,9 @@ def _records(workspace: Workspace, wanted: TimelineFilter, cursor: Cursor) -> Qu
 def _accesses(workspace: Workspace, wanted: TimelineFilter, cursor: Cursor) -> QuerySet[AccessRecord]:
     rows = accesses_in(workspace)
     if wanted.kind == "reads":
-        rows = rows.filter(actor_kind="agent")
+        rows = reads_by_agents().filter(workspace=workspace)
     elif wanted.kind == "views":
-        rows = rows.exclude(actor_kind="agent")
+        rows = rows.exclude(actor_kind=AccessRecord.AGENT)
     if cursor.access:
         rows = rows.filter(pk__lt=cursor.access)
     return _narrowed(rows, wanted).order_by("-pk")
@@ -202,7 +203,7 @@ def _merge(
 
 
 def _is_view(row: AuditRecord | AccessRecord) -> bool:
-    return isinstance(row, AccessRecord) and row.actor_kind != "agent"
+    return isinstance(row, AccessRecord) and not row.is_by_agent
 
 
 def _items(workspace: Workspace, groups: Sequence[Group]) -> list[Item]:
@@ -264,6 +265,6 @@ def _of_accesses(
         text = ngettext("viewed %(count)s page", "viewed %(count)s pages", len(group)) % {"count": f"{len(group):,}"}
         shown = list(dict.fromkeys(place for row in group[:SHOWN_VIEWS] for place in places[row.pk]))
         more = 0
-    kind = "reads" if first.actor_kind == "agent" else "views"
+    kind = "reads" if first.is_by_agent else "views"
     via = first.get_via_display() if len(group) == 1 else ""
     return Item(f"access-{first.pk}", kind, first.at, first.actor_name, text, via, shown, max(0, more), len(group))

@@ -10,9 +10,9 @@ from django.utils.translation import gettext
 
 from memoryhub.conversations.context import KNOWLEDGE, STEPS, SUMMARY, SUMMARY_TEXT, Context, ContextPart
 from memoryhub.lib.charts import Part, parts_of
-from memoryhub.models import AccessedRow, AccessRecord
+from memoryhub.models import AccessedRow
 from sessions_app.models import Entry, Session
-from sessions_app.services.access_log import DOCUMENTS, ENTRIES
+from sessions_app.services.access_log import DOCUMENTS, ENTRIES, reads_by_agents
 
 SOURCES = {"MEMORY.md": "memory", KNOWLEDGE: "knowledge", SUMMARY: "summary", SUMMARY_TEXT: "summary"}
 
@@ -100,8 +100,8 @@ def next_drop(context: Context, session: Session, max_messages: int) -> NextDrop
 def since_last_call(context: Context, session: Session) -> SinceLastCall | None:
     """Compare the context with the last one that an agent read, by the access log; None without one. Two queries."""
     calls = AccessedRow.objects.filter(table=ENTRIES, parent=session.pk, epoch=session.epoch)
-    reads = AccessRecord.objects.filter(
-        workspace=session.workspace_id, action="context.read", actor_kind="agent", pk__in=calls.values("access")
+    reads = reads_by_agents().filter(
+        workspace=session.workspace_id, action="context.read", pk__in=calls.values("access")
     )
     record = reads.order_by("-id").first()
     if record is None:

@@ -13,8 +13,8 @@ from django.utils.translation import ngettext
 
 from knowledge_app.models import Fact, HygieneScore, KnowledgeEntry, Observation
 from memoryhub.lib.time_charts import Event, running_total
-from memoryhub.models import AccessRecord
 from sessions_app.models import ImportReport, Run, Session, Summary, Workspace
+from sessions_app.services.access_log import reads_by_agents
 
 Days = dict[date, float]
 
@@ -133,7 +133,7 @@ def _rows_over_time(model: Any, workspace: Workspace) -> Days:
 
 def agent_reads(workspace: Workspace) -> Days:
     """Return how often agents read by day, from the access log. One query."""
-    reads = AccessRecord.objects.filter(workspace=workspace, actor_kind="agent")
+    reads = reads_by_agents().filter(workspace=workspace)
     return dict(by_day(reads, "at").values_list("day").annotate(n=Count("pk")))
 
 

@@ -72,6 +72,11 @@ def seen_revision(document: int, number: int) -> Seen:
     return Seen(DOCUMENTS, number, number, document)
 
 
+def reads_by_agents() -> QuerySet[AccessRecord]:
+    """Return the reads by agents: what every page and chart counts as such, also if their token was deleted since."""
+    return AccessRecord.objects.filter(actor_kind=AccessRecord.AGENT)
+
+
 def log_access(
     workspace: Workspace, action: str, seen: Sequence[Seen], *, by: By, via: str, token: ApiToken | None = None
 ) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from sessions_app.models import AuditRecord, Webhook, Workspace
+from sessions_app.models import AuditRecord, Run, Webhook, Workspace
 from tests.conversations.test_actions import text_of, url
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +83,24 @@ def test_settings_are_checked_together_with_what_someone_else_saved(workspace, o
 
     assert answer.status_code == 422
     assert "The recent window (40) is larger than the message limit (20)." in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "words"),
+    [
+        ("", 0, "No model is connected. Summaries are created by rule.</p>"),
+        ("", 1948, "created by rule. Earlier today, a model used 1,948 tokens.</p>"),
+        ("gpt", 1948, "Summaries are created by gpt. Models used 1,948 tokens today.</p>"),
+    ],
+)
+def test_what_models_used_today_does_not_contradict_that_none_is_connected(
+    workspace, operator, settings, model, tokens, words
+):
+    settings.MEMORYHUB_LLM_MODEL, settings.MEMORYHUB_LLM_BASE_URL = model, model and "http://localhost:1/v1"
+    now = timezone.now()
+    Run.objects.create(workspace=workspace, kind="compression", prompt_tokens=tokens, started_at=now, finished_at=now)
+
+    assert words in " ".join(text_of(operator.get(url("workspace-settings"))).split())
 
 
 @pytest.mark.parametrize(

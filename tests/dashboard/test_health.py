@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from memoryhub.dashboard.health import Consolidations, Gauge, growth_points, health_of
+from memoryhub.insights.series import agent_reads
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import Run, Session, Workspace
 from tests.hub import add, open_at, turn
@@ -62,17 +63,29 @@ def test_health_counts_what_is_recent_and_of_its_own_workspace(workspace):
             workspace=workspace, kind="consolidation", status=status, created_at=now - timedelta(days=age)
         )
     token = ApiToken.objects.create(workspace=workspace, name="a", prefix="p", token_hash="h", created_by="o")
-    for reader, age in ((token, 8), (token, 1), (None, 1)):
+    for reader, kind, age in (
+        (token, "agent", 8),
+        (token, "agent", 1),
+        (None, "agent", 1),
+        (None, "person", 1),
+        (token, "agent", 6),
+    ):
         AccessRecord.objects.create(
-            workspace=workspace, token=reader, actor_kind="agent", actor_name="a", via="rest", action="search.read",
+            workspace=workspace, token=reader, actor_kind=kind, actor_name="a", via="rest", action="search.read",
             row_count=1, at=now - timedelta(days=age),
         )  # fmt: skip
+    AccessRecord.objects.create(
+        workspace=other, token=token, actor_kind="agent", actor_name="a", via="mcp", action="search.read", row_count=1
+    )
 
     health = health_of([workspace, other], now=now)
 
     mine = health[workspace.pk]
     assert mine.context.value == 40
-    assert (mine.saved, mine.added, mine.reads) == (0.06, 4, 1)
+    assert (mine.saved, mine.added, mine.reads) == (0.06, 4, 3)  # also by a token that is deleted since
     assert mine.consolidations == Consolidations(done=1, held=1, failed=2)
     assert health[other.pk].context == Gauge(0, 9)
-    assert (health[other.pk].saved, health[other.pk].reads, health[other.pk].growth.columns) == (None, 0, ())
+    assert (health[other.pk].saved, health[other.pk].reads, health[other.pk].growth.columns) == (None, 1, ())
+    recent = [count for day, count in agent_reads(workspace).items() if day > (now - timedelta(days=7)).date()]
+    assert sum(recent) == mine.reads
+    assert sum(agent_reads(other).values()) == health[other.pk].reads

@@ -111,7 +111,7 @@ def _lines(workspace: Workspace, records: Sequence[AccessRecord]) -> list[Line]:
             pk=f"access-{record.pk}",
             at=record.at,
             who=record.actor_name,
-            is_agent=record.actor_kind == "agent",
+            is_agent=record.is_by_agent,
             text=access_label(record.action, record.row_count),
             via=record.get_via_display(),
             places=places[record.pk],
