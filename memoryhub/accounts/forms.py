@@ -26,6 +26,7 @@ ROLES = [
 ]
 SHORT_ROLES = [("", _("No access")), *((role, role.label) for role in reversed(Membership.Role))]
 NO_ACCESS = "none"
+EVERYWHERE = [("", _("Only in some workspaces, see below")), *SHORT_ROLES[1:]]
 EXCEPTIONS = [("", _("Same as in all")), (NO_ACCESS, _("No access")), *SHORT_ROLES[1:]]
 LIFETIMES = [("1", _("1 day")), ("7", _("7 days")), ("30", _("30 days"))]
 
@@ -74,7 +75,7 @@ class InviteForm(forms.Form):
     )
     everywhere = forms.ChoiceField(
         required=False,
-        choices=SHORT_ROLES,
+        choices=EVERYWHERE,
         label=_("Role in all workspaces"),
         help_text=_("In those that exist now, not in later ones."),
     )
@@ -85,6 +86,8 @@ class InviteForm(forms.Form):
         self.workspaces = workspaces
         if not of_hub:
             del self.fields["is_operator"], self.fields["everywhere"]
+        elif len(workspaces) == 1:
+            self.fields["everywhere"].initial = Membership.Role.VIEWER
         choices = EXCEPTIONS if of_hub else ROLES
         for workspace in workspaces:
             label = gettext("Role in %(workspace)s") % {"workspace": workspace.name}

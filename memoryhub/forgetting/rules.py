@@ -97,7 +97,6 @@ NAMES = (  # names of tables, as the filter ``words`` shows them
     gettext_noop("Earlier states of knowledge entries"),
     gettext_noop("Earlier states of observations"),
     gettext_noop("Edited rows"),
-    gettext_noop("Entries"),
     gettext_noop("Facts"),
     gettext_noop("Forgotten"),
     gettext_noop("Held changes"),

@@ -23,6 +23,13 @@ CHOICES = (  # labels for `words` that have no other translatable string
     *(gettext_noop("User preference"), gettext_noop("Project decision"), gettext_noop("Error pattern")),
     *(gettext_noop("System behavior"), gettext_noop("Learned fact")),
 )
+NAMES = {  # of tables and kinds that pages call otherwise
+    "entries": gettext_noop("Messages"),
+    "earlier_entries": gettext_noop("Earlier messages"),
+    "folded_entries": gettext_noop("Summarised messages"),
+    "hidden_entries": gettext_noop("Hidden messages"),
+    "typed_entries": gettext_noop("Typed messages"),
+}
 NOTHING = "—"
 
 
@@ -122,7 +129,7 @@ def percent(share: float | None) -> str:
 @register.filter
 def words(choice: str) -> str:
     """Return a stored choice as a label: tool_result becomes "Tool result", key_values "Key-values"."""
-    label = titled(choice)
+    label = titled(NAMES.get(choice, choice))
     return gettext(label.replace("Key value", "Key-value").replace("key value", "key-value"))
 
 

@@ -37,6 +37,23 @@ def test_one_choice_invites_to_all_workspaces_with_exceptions(workspace, other, 
     assert granted() == {"atlas": "viewer", "third": "editor"}
 
 
+def test_the_form_offers_viewer_in_the_only_workspace(workspace, admin_client):
+    form = admin_client.get(reverse("invite")).context["form"]
+    offered = {field.html_name: field.value() or "" for field in form if field.name not in ("name", "is_operator")}
+
+    invite_from_page(admin_client, **offered)
+
+    assert granted() == {"atlas": "viewer"}
+
+
+def test_the_form_says_that_a_role_in_some_workspace_is_needed(workspace, other, admin_client):
+    page = admin_client.get(reverse("invite")).content.decode()
+
+    assert '<option value="" selected>Only in some workspaces, see below</option>' in page
+    assert '<details class="fold" id="exceptions" open>' in page
+    assert admin_client.post(reverse("invite"), {"name": "Ed", "days": "7"}).status_code == 422
+
+
 def test_exceptions_alone_give_roles_in_their_workspaces_only(workspace, other, admin_client):
     assert invite_from_page(admin_client, **{f"role-{other.pk}": "none"}).status_code == 422
 

@@ -109,6 +109,17 @@ def test_the_page_polls_until_the_job_is_done(admin_client):
     assert b'hx-trigger="every' not in over.content
 
 
+def test_the_commands_name_the_newest_backup_once_it_is_made(admin_client):
+    admin_client.post(reverse("make-backup"))
+    waiting = admin_client.get(f"{URL}?poll=1", headers={"HX-Request": "true"}).content.decode()
+    run_jobs()
+    over = admin_client.get(f"{URL}?poll=1", headers={"HX-Request": "true"}).content.decode()
+
+    [made] = folder.list_backups()
+    assert "/backups/FILE\n" in waiting
+    assert f"/backups/{made.name}\n" in over
+
+
 def test_only_one_backup_or_check_is_queued(admin_client, made):
     admin_client.post(reverse("make-backup"))
 

@@ -57,10 +57,16 @@ def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
             }
             return render_page(request, "accounts/link.html", context)
     has_filter = workspace is None and (bool(named) or len(workspaces) > MAX_UNFILTERED)
-    has_exceptions = is_filtering or bool(named) or any(field.value() for field in form.role_fields())
+    has_exceptions = is_filtering or bool(named) or _has_exceptions(form, is_short=not has_filter)
     context = {"form": form, "workspace": workspace, "back": back, "named": named}
     context |= {"has_filter": has_filter, "has_exceptions": has_exceptions, "most": MAX_WORKSPACES}
     return render_page(request, "accounts/invite.html", context, status=422 if form.errors else 200)
+
+
+def _has_exceptions(form: InviteForm, *, is_short: bool) -> bool:
+    """Tell whether a role is chosen for a single workspace, or has to be chosen in a short list."""
+    is_needed = is_short and "everywhere" in form.fields and not form["everywhere"].value()
+    return is_needed or any(field.value() for field in form.role_fields())
 
 
 def _is_filtering(request: HttpRequest) -> bool:

@@ -96,19 +96,19 @@ _FOREIGN: dict[str, dict[str, Label]] = {  # if the memory came from another pro
         "message_parts": _PARTS,
     },
     "agterm": {
-        "tool_calls": _("become text; the calls themselves are kept in the entry's metadata"),
-        "tool_results": _("get the role system; call and tool are kept in the entry's metadata"),
+        "tool_calls": _("become text; the calls themselves are kept in the message's metadata"),
+        "tool_results": _("get the role system; call and tool are kept in the message's metadata"),
         "message_times": _("are written in UTC to the millisecond"),
         "message_parts": _PARTS,
     },
 }
 _UNSUPPORTED_REASONS: dict[str, dict[str, Label]] = {  # instead of the general reason
     "nanobot": {
-        "summaries": _("nanobot 0.1 doesn't support them; the summarised entries are written in full"),
+        "summaries": _("nanobot 0.1 doesn't support them; the summarised messages are written in full"),
         "key_values": _("nanobot 0.1 has no key-values, and a secret doesn't belong in MEMORY.md"),
     },
     "nanobot-current": {
-        "summaries": _("nanobot 0.3 doesn't support them; the summarised entries are written in full"),
+        "summaries": _("nanobot 0.3 doesn't support them; the summarised messages are written in full"),
         "key_values": _("nanobot 0.3 has no key-values, and a secret doesn't belong in MEMORY.md"),
     },
     "grip": {
@@ -126,11 +126,11 @@ _DETAILS: dict[str, tuple[str, ...]] = {  # unsupported details of supported kin
 }
 _NEVER_EXPORTED: dict[str, Label] = {  # in every layout
     "revisions": _("only the current text of documents is written; earlier revisions stay in this hub"),
-    "withdrawn": _("is archived, and stays in this hub"),
+    "withdrawn": _("withdrawn items stay in this hub"),
     "marks": _("pins, checks and review dates exist only in the hub"),
     "row_marks": _("checks and review dates of knowledge and observations exist only in the hub"),
     "removed_relations": _("were removed from the graph by a person; the removal stays in this hub"),
-    "held_changes": _("awaits review"),
+    "held_changes": _("await review"),
     "held_rows": _("await review"),
     "runs": _("runs and their costs stay in this hub"),
 }
@@ -141,13 +141,9 @@ NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("Cached responses"),
     gettext_noop("Checkpoints"),
     gettext_noop("Documents"),
-    gettext_noop("Earlier entries"),
-    gettext_noop("Entries"),
-    gettext_noop("Summarised entries"),
     gettext_noop("More fields"),
     gettext_noop("Held changes"),
     gettext_noop("Held rows"),
-    gettext_noop("Hidden entries"),
     gettext_noop("Hidden sessions"),
     gettext_noop("History"),
     gettext_noop("History sessions"),
@@ -175,7 +171,6 @@ NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("Titles"),
     gettext_noop("Tool calls"),
     gettext_noop("Tool results"),
-    gettext_noop("Typed entries"),
     gettext_noop("Withdrawn"),
 )
 

@@ -6,9 +6,11 @@ from zipfile import ZipFile
 import pytest
 from django.test import Client
 
-from knowledge_app.models import KeyValue
+from knowledge_app.models import KeyValue, KnowledgeEntry
+from knowledge_app.services.rows.knowledge import add_knowledge
 from sessions_app.models import AuditRecord
-from tests.hub import open_at, talk
+from sessions_app.services.audit import By
+from tests.hub import NOW, PERSON, open_at, talk
 
 pytestmark = pytest.mark.django_db
 PAGE = "/w/atlas/export/"
@@ -27,6 +29,19 @@ def test_the_plan_is_shown_before_anything_is_written(editor: Client, workspace)
     assert "Key-values" in page
     assert "Grip doesn&#x27;t support them" in page
     assert not AuditRecord.objects.filter(action="workspace.exported").exists()
+
+
+def test_the_plan_calls_things_as_other_pages_do(editor: Client, workspace):
+    talk(open_at(workspace), 1)
+    open_at(workspace, "cli:other")
+    add_knowledge(workspace, "tea", category="learned_fact", by=By(PERSON, NOW))
+    KnowledgeEntry.objects.update(withdrawn_at=NOW)
+
+    page = editor.get(PAGE, {"layout": "nanobot"}).content.decode()
+
+    assert "<dt>Messages</dt>" in page
+    assert "withdrawn items stay in this hub" in page
+    assert "ntries" not in page[page.index('id="export-plan"') : page.index("</main>")]
 
 
 def test_htmx_gets_the_plan_fragment(editor: Client, workspace):
