@@ -59,6 +59,7 @@ INTERMEDIATE = (BEFORE_MERGING, WHILE_REPLACED, BYTES_OF_FILE, DECIDED_FILE, HEL
 class MemoryRevision(models.Model):
     """An immutable version of a document. ``raw``: the source bytes if they weren't clean UTF-8 text.
 
+    ``proposal``: the held change that its author accepted with it.
     ``OF_FILE``: intermediate revisions, which only record what a file contained, with the lines that are held.
     """
 
@@ -73,6 +74,9 @@ class MemoryRevision(models.Model):
     author_name = models.CharField(max_length=200)
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="revisions")
     reason = models.TextField()
+    proposal = models.ForeignKey(
+        "HeldChange", null=True, blank=True, on_delete=models.PROTECT, related_name="revisions"
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -94,7 +98,8 @@ class Fact(models.Model):
     """A bullet of a document, tracked across revisions. Facts are derived from the document's text.
 
     A fact exists from revision ``born`` until ``died``; after that it stays searchable. ``corrected``: the revision
-    in which a person gave it its present words, if it had others before.
+    in which a person gave it its present words, if it had others before. ``accepted``: the revision in which a person
+    accepted its present words from a proposal by an agent, a file or a run; at most one of the two is set.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="facts")
@@ -113,6 +118,9 @@ class Fact(models.Model):
     )
     corrected = models.ForeignKey(
         MemoryRevision, null=True, blank=True, on_delete=models.SET_NULL, related_name="facts_corrected"
+    )
+    accepted = models.ForeignKey(
+        MemoryRevision, null=True, blank=True, on_delete=models.SET_NULL, related_name="facts_accepted"
     )
 
     class Meta:
@@ -230,6 +238,12 @@ class HeldChange(models.Model):
     def author(self) -> str:
         """The author's name, or the consolidation that proposed it."""
         return author_of(self.author_name, self.run_id)
+
+    @property
+    def proposer(self) -> str:
+        """The author as in "Proposed by …"."""
+        is_file = self.author_kind == AuditRecord.ActorKind.SYNC
+        return gettext("the agent's file") if is_file else self.author
 
     @property
     def findings(self) -> list[str]:

@@ -140,11 +140,19 @@ class Author(Schema):
     name: str
 
 
+class ProposalAuthor(Schema):
+    id: int
+    author: Author
+
+
 class RevisionAnswer(Schema):
+    """``proposal``: that the author accepted with the revision."""
+
     name: str
     revision: int
     hash: str
     author: Author
+    proposal: ProposalAuthor | None
     reason: str
     created_at: datetime
 
@@ -197,11 +205,13 @@ class OriginAnswer(Schema):
 
 
 class FactRevision(Schema):
-    """``action``: added, reworded or removed."""
+    """``action``: added, reworded or removed. ``proposed_by``: who proposed what the author accepted."""
 
     action: str
     revision: int
     author: str
+    proposed_by: str | None
+    proposal: int | None
     reason: str
     created_at: datetime
     text: str
@@ -214,12 +224,24 @@ class SimilarFact(Schema):
     similarity: float
 
 
+class AcceptedProposal(Schema):
+    id: int | None
+    proposed_by: str | None
+    accepted_by: str
+    accepted_at: datetime
+
+
 class WhyAnswer(Schema):
-    """``kind``: person, agent, unknown, or the best origin's. ``certainty``: certain, likely, probable or unknown."""
+    """``kind``: person, proposal, agent, unknown, or the best origin's.
+
+    ``certainty``: certain, likely, probable or unknown.
+    ``proposal``: from which a person accepted the fact's words, which are as certain as the best origin.
+    """
 
     fact: FactAnswer
     kind: str
     certainty: str
+    proposal: AcceptedProposal | None
     origins: list[OriginAnswer]
     revisions: list[FactRevision]
     readers: int

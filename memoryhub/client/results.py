@@ -201,11 +201,13 @@ class Origin(TypedDict):
 
 
 class FactRevision(TypedDict):
-    """A revision that added, reworded or removed a fact."""
+    """A revision that added, reworded or removed a fact. ``proposed_by``: who proposed what the author accepted."""
 
     action: str
     revision: int
     author: str
+    proposed_by: str | None
+    proposal: int | None
     reason: str
     created_at: str
     text: str
@@ -218,25 +220,41 @@ class SimilarFact(TypedDict):
     similarity: float
 
 
+class AcceptedProposal(TypedDict):
+    """The proposal from which a person accepted the words of a fact."""
+
+    id: int | None
+    proposed_by: str | None
+    accepted_by: str
+    accepted_at: str
+
+
 class Why(TypedDict):
     """Where a fact came from. ``certainty``: certain, likely, probable or unknown."""
 
     fact: Fact
     kind: str
     certainty: str
+    proposal: AcceptedProposal | None
     origins: list[Origin]
     revisions: list[FactRevision]
     readers: int
     near_duplicates: list[SimilarFact]
 
 
+class ProposalAuthor(TypedDict):
+    id: int
+    author: Author
+
+
 class Revision(TypedDict):
-    """A revision of a document, without its content."""
+    """A revision of a document, without its content. ``proposal``: that its author accepted."""
 
     name: str
     revision: int
     hash: str
     author: Author
+    proposal: ProposalAuthor | None
     reason: str
     created_at: str
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from knowledge_app.models import Fact, FactSource, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.origins import line_revisions
+from knowledge_app.services.documents.revisions import is_acceptance
 from memoryhub.origins.certainty import best_sources
-from memoryhub.origins.explanation import CERTAINTY, KINDS, kind_of
+from memoryhub.origins.explanation import KINDS, certainty_of, kind_of
 from sessions_app.models import Entry
 
 PAGE_LINES = 150
+_TEXTS = ("born__content", "born__raw", "accepted__content", "accepted__raw")
+DEFERRED = (*_TEXTS, "accepted__proposal__proposed", "accepted__proposal__raw")
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s")
 
 
@@ -27,11 +30,15 @@ class BlameLine:
 
 @dataclass(frozen=True)
 class BlameRun:
-    """Consecutive lines of one origin: the revision that added them and, for facts, the best source."""
+    """Consecutive lines of one origin: the revision that added them and, for facts, the best source.
+
+    ``accepted``: the revision with which a person accepted them from a proposal.
+    """
 
     revision: MemoryRevision
     source: FactSource | None = None
     kind: str = ""
+    accepted: MemoryRevision | None = None
     lines: list[BlameLine] = field(default_factory=list)
 
     @property
@@ -41,18 +48,18 @@ class BlameRun:
     @property
     def label(self) -> str:
         """Return what connects the lines with their source."""
-        return str(KINDS[self.kind]) if self.source else ""
+        return str(KINDS[self.source.kind]) if self.source else ""
 
     @property
     def certainty(self) -> str:
-        return CERTAINTY[self.kind] if self.source else ""
+        return certainty_of(self.kind, self.source) if self.source else ""
 
     @property
     def key(self) -> tuple[int | None, ...]:
-        source = self.source
+        source, accepted = self.source, self.accepted.pk if self.accepted else None
         if source is None:
-            return (self.revision.pk,)
-        return self.revision.pk, source.entry_id, source.run_id, source.history_entry_id
+            return self.revision.pk, accepted
+        return self.revision.pk, accepted, source.entry_id, source.run_id, source.history_entry_id
 
 
 def blame_runs(document: MemoryDocument, texts: Sequence[str], *, first: int = 1) -> list[BlameRun]:
@@ -64,7 +71,7 @@ def blame_runs(document: MemoryDocument, texts: Sequence[str], *, first: int = 1
     revisions = line_revisions(document)
     numbers = range(first, min(first + PAGE_LINES, len(texts) + 1, len(revisions) + 1))
     facts = _facts(document, numbers)
-    sources = best_sources([pk for pk, _author_kind in facts.values()])
+    sources = best_sources([fact.pk for fact in facts.values()])
     lines = [_run(revisions[number - 1], number, texts[number - 1], facts, sources) for number in numbers]
     runs: list[BlameRun] = []
     for line in _with_neighbours(lines):
@@ -75,25 +82,27 @@ def blame_runs(document: MemoryDocument, texts: Sequence[str], *, first: int = 1
     return runs
 
 
-def _facts(document: MemoryDocument, numbers: range) -> dict[int, tuple[int, str]]:
-    """Return the primary key of the fact of each line, and the kind of author of its first revision."""
+def _facts(document: MemoryDocument, numbers: range) -> dict[int, Fact]:
+    """Return the fact of each line, without the texts of its revisions."""
     rows = Fact.objects.filter(document=document, died=None, line__gte=numbers.start, line__lt=numbers.stop)
-    return {line: (pk, kind) for line, pk, kind in rows.values_list("line", "pk", "born__author_kind")}
+    rows = rows.select_related("born", "accepted__proposal").defer(*DEFERRED)
+    return {fact.line: fact for fact in rows}
 
 
 def _run(
     revision: MemoryRevision,
     number: int,
     text: str,
-    facts: Mapping[int, tuple[int, str]],
+    facts: Mapping[int, Fact],
     sources: Mapping[int, FactSource],
 ) -> BlameRun:
     """Return a run of one line."""
-    if number not in facts:
-        return BlameRun(revision, lines=[BlameLine(number, text)])
-    pk, author_kind = facts[number]
-    source = sources.get(pk)
-    return BlameRun(revision, source, kind_of(author_kind, source), [BlameLine(number, text, pk)])
+    fact = facts.get(number)
+    if fact is None:
+        accepted = revision if is_acceptance(revision) else None
+        return BlameRun(revision, accepted=accepted, lines=[BlameLine(number, text)])
+    source = sources.get(fact.pk)
+    return BlameRun(revision, source, kind_of(fact, source), fact.accepted, [BlameLine(number, text, fact.pk)])
 
 
 def _with_neighbours(lines: Sequence[BlameRun]) -> list[BlameRun]:

@@ -178,12 +178,19 @@ class Origin(Compact):
     text: str
 
 
+class AcceptedProposal(Compact):
+    id: int | None = None
+    proposed_by: str | None = None
+    accepted_by: str
+
+
 class Why(Compact):
-    """``certainty``: certain, likely, probable or unknown."""
+    """``certainty``: certain, likely, probable or unknown. ``proposal``: from which a person accepted the fact."""
 
     fact: ExplainedFact
     kind: str
     certainty: str
+    proposal: AcceptedProposal | None = None
     origins: list[Origin]
     revisions: list[str]
 

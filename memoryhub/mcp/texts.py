@@ -45,6 +45,9 @@ def why_text(found: Mapping[str, Any]) -> tuple[str, shapes.Why]:
     fact = found["fact"]
     lines = [f"Fact {fact['id']} of {fact['document']}: {fact['text']}"]
     lines.append(f"How it came into the memory: {found['kind']}. How certain that is: {found['certainty']}.")
+    accepted = found["proposal"]
+    if accepted:
+        lines.append(f"Proposed by {accepted['proposed_by']}, accepted by {accepted['accepted_by']}.")
     origins = []
     for one in found["origins"]:
         message, history = one["message"] or {}, one["history"] or {}
@@ -57,12 +60,14 @@ def why_text(found: Mapping[str, Any]) -> tuple[str, shapes.Why]:
         )
     revisions = []
     for one in found["revisions"]:
-        revisions.append(f"{one['action']} in revision {one['revision']} by {one['author']}")
+        proposer = f" (proposed by {one['proposed_by']})" if one["proposed_by"] else ""
+        revisions.append(f"{one['action']} in revision {one['revision']} by {one['author']}{proposer}")
         lines.append(f"- {time_text(one['created_at'])}: {revisions[-1]}")
     shown = shapes.Why(
         fact=shapes.ExplainedFact(**fact),
         kind=found["kind"],
         certainty=found["certainty"],
+        proposal=shapes.AcceptedProposal(**accepted) if accepted else None,
         origins=origins,
         revisions=revisions,
     )

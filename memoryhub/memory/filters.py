@@ -168,7 +168,8 @@ def _by_author(kind: str, author: str, workspace: Workspace) -> Q:
     """Return the condition for rows of a kind by an author: who added them, or corrected a fact."""
     if kind == "memory":
         kinds = BY_PERSON if author == "person" else [AUTHORS[author]]
-        return Q(corrected__author_kind__in=kinds) | Q(corrected=None, born__author_kind__in=kinds)
+        as_before = Q(corrected=None, accepted=None, born__author_kind__in=kinds)
+        return Q(corrected__author_kind__in=kinds) | Q(accepted__proposal__author_kind__in=kinds) | as_before
     if kind == "history":
         return _history_by(author, workspace)
     by_run = Q(run__isnull=False) if kind == "observation" else Q(pk__in=[])

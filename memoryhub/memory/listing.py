@@ -14,13 +14,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.models import Fact, FactSource
+from knowledge_app.models import Fact, FactSource, MemoryRevision
 from knowledge_app.services.rows.importing import REASON as IMPORT_REASON
 from memoryhub.lib.http.pagination import INVALID_VALUE, decode_cursor, encode_cursor, page_url
 from memoryhub.memory.filters import KINDS, MODELS, Matches
 from memoryhub.origins.certainty import best_sources
-from memoryhub.origins.explanation import CERTAINTY, kind_of
 from memoryhub.origins.explanation import KINDS as ORIGINS
+from memoryhub.origins.explanation import certainty_of, kind_of
 from memoryhub.search.filters import load
 from memoryhub.search.kinds import KINDS as SEARCHED
 from memoryhub.search.kinds import Kind
@@ -56,17 +56,24 @@ class Item:
         """Return the kind of a fact's origin (``origins.explanation.KINDS``), or ""."""
         if not isinstance(self.row, Fact):
             return ""
-        return "person" if self.row.corrected else kind_of(self.row.born.author_kind, self.source)
+        return "person" if self.row.corrected else kind_of(self.row, self.source)
+
+    @property
+    def accepted(self) -> MemoryRevision | None:
+        """Return the revision with which a person accepted a fact's words from a proposal."""
+        return self.row.accepted if isinstance(self.row, Fact) else None
 
     @property
     def origin_label(self) -> str:
         if isinstance(self.row, Fact) and self.row.corrected:
             return gettext("Corrected")
+        if self.accepted:
+            return str(ORIGINS[self.source.kind if self.source else "unknown"])
         return str(ORIGINS[self.origin]) if self.origin else ""
 
     @property
     def certainty(self) -> str:
-        return CERTAINTY[self.origin] if self.origin else ""
+        return certainty_of(self.origin, self.source) if self.origin else ""
 
 
 @dataclass(frozen=True)

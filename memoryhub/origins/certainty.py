@@ -28,8 +28,8 @@ def best_sources(facts: Collection[int]) -> dict[int, FactSource]:
 
 def has_certainty(certainty: str) -> Q:
     """Return the condition for facts whose origin has a certainty (``CERTAINTIES``)."""
-    by_person = Q(born__author_kind__in=BY_PERSON) | Q(corrected__isnull=False)
-    by_agent = Q(born__author_kind="agent") & ~_has_source(ORDER)
+    by_person = Q(born__author_kind__in=BY_PERSON, accepted=None) | Q(corrected__isnull=False)
+    by_agent = Q(born__author_kind="agent", accepted=None) & ~_has_source(ORDER)
     certain = by_person | by_agent | _has_source([kind for kind in ORDER if CERTAINTY[kind] == "certain"])
     if certainty == "certain":
         return certain

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet, prefetch_related_objects
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.models import Fact, FactSource, HistoryEntry
+from knowledge_app.models import Fact, FactSource, HistoryEntry, MemoryRevision
 from knowledge_app.services.documents.fact_steps import Step, steps_of
 from knowledge_app.services.held_rows import held_fields
 from memoryhub.lib.content_check.stand_ins import FLAGGED, served_name, served_text
@@ -29,6 +29,7 @@ MAX_DUPLICATES = 10
 BY_PERSON = ("person", "command")  # authors of revisions
 CERTAINTY: dict[str, str] = {
     "person": "certain",
+    "proposal": "unknown",  # without a source
     "agent": "certain",
     "learned": "certain",
     "written_by": "certain",
@@ -38,6 +39,7 @@ CERTAINTY: dict[str, str] = {
 }
 KINDS: dict[str, str | Promise] = {
     "person": _("Added by a person"),
+    "proposal": _("Proposed and accepted"),
     "agent": _("Added by an agent"),
     "learned": _("Learned in a consolidation"),
     "written_by": _("Written by a tool call"),
@@ -85,6 +87,7 @@ class Explanation:
     """Everything known about a fact. ``kind`` and ``certainty``: of its best origin (KINDS, CERTAINTIES).
 
     ``correction``: the revision in which a person gave the fact its text, and ``corrected_text``: its text before.
+    A proposal that a person accepted is as certain as its best source.
     """
 
     fact: Fact
@@ -102,7 +105,14 @@ class Explanation:
     def kind_label(self) -> str:
         if self.correction:
             return gettext("Corrected by %(name)s") % {"name": self.correction.revision.author_name}
+        if self.accepted:
+            return accepted_label(self.accepted)
         return str(KINDS[self.kind])
+
+    @property
+    def accepted(self) -> MemoryRevision | None:
+        """The revision with which a person accepted the fact's words from a proposal."""
+        return self.fact.accepted
 
     @property
     def certainty_label(self) -> str:
@@ -139,7 +149,7 @@ def turns_of(explanation: Explanation) -> list[tuple[Origin, list[Turn]]]:
 
 def find_fact(workspace: Workspace, pk: int) -> Fact:
     """Return a fact of a workspace, current or removed. Raises NotFound."""
-    rows = Fact.objects.select_related("document__head", "document__workspace", "born", "died")
+    rows = Fact.objects.select_related("document__head", "document__workspace", "born", "died", "accepted__proposal")
     fact = rows.filter(workspace=workspace, pk=pk).first()
     if fact is None:
         raise NotFound(f"{workspace.slug} has no fact {pk}.")
@@ -154,15 +164,17 @@ def explain(fact: Fact) -> Explanation:
     sources = sorted(rows, key=lambda source: (order.index(source.kind), -(source.score or 0), source.pk))
     origins = [Origin(source, entries_around(source.entry) if source.entry else []) for source in sources]
     steps = steps_of(fact)
-    correction, corrected_text = correction_of(steps)
-    kind = "person" if correction else kind_of(fact.born.author_kind, sources[0] if sources else None)
+    prefetch_related_objects([step.revision for step in steps], "proposal", "document")
+    correction, corrected_text = (None, "") if fact.accepted else correction_of(steps)
+    best = sources[0] if sources else None
+    kind = "person" if correction else kind_of(fact, best)
     died = fact.died.number if fact.died else None
     accesses = accesses_of_fact(fact.pk, fact.document_id, born=fact.born.number, died=died)
     accesses = accesses.filter(workspace=fact.workspace_id)
     return Explanation(
         fact=fact,
         kind=kind,
-        certainty=CERTAINTY[kind],
+        certainty=certainty_of(kind, best),
         origins=origins,
         steps=steps,
         readers=readers_of(accesses),
@@ -191,13 +203,28 @@ def correction_of(steps: list[Step]) -> tuple[Step | None, str]:
     return last, wordings[-2].text
 
 
-def kind_of(author_kind: str, best: FactSource | None) -> str:
-    """Return the kind of a fact's origin (KINDS), given who wrote its first revision, and its best source."""
-    if author_kind in BY_PERSON:
+def kind_of(fact: Fact, best: FactSource | None) -> str:
+    """Return the kind of a fact's origin (KINDS), given its best source, unless its text was corrected."""
+    if fact.accepted_id:
+        return "proposal"
+    if fact.born.author_kind in BY_PERSON:
         return "person"
-    if author_kind == "agent" and best is None:
+    if fact.born.author_kind == "agent" and best is None:
         return "agent"
     return str(best.kind) if best else "unknown"
+
+
+def certainty_of(kind: str, best: FactSource | None) -> str:
+    """Return how certain an origin is. Whoever accepts a proposal says nothing about where it is from."""
+    return CERTAINTY[best.kind if kind == "proposal" and best else kind]
+
+
+def accepted_label(revision: MemoryRevision) -> str:
+    """Return who proposed and who accepted the change that a revision accepts."""
+    if revision.proposal is None:
+        return gettext("Accepted by %(person)s") % {"person": revision.author_name}
+    names = {"who": revision.proposal.proposer, "person": revision.author_name}
+    return gettext("Proposed by %(who)s, accepted by %(person)s") % names
 
 
 def entries_around(entry: Entry) -> list[Entry]:
@@ -240,12 +267,15 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         },
         "kind": explanation.kind,
         "certainty": explanation.certainty,
+        "proposal": _acceptance_json(explanation.accepted) if explanation.accepted else None,
         "origins": [_origin_json(origin) for origin in explanation.origins],
         "revisions": [
             {
                 "action": step.action,
                 "revision": step.revision.number,
                 "author": step.revision.author_name,
+                "proposed_by": step.proposal.author_name if step.proposal else None,
+                "proposal": step.proposal.pk if step.proposal else None,
                 "reason": served_text(step.revision.reason)
                 if step.revision.author_kind == "agent"
                 else step.revision.reason,
@@ -259,6 +289,16 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
             {"id": other.pk, "document": _document_name(other), "text": other.text, "similarity": round(ratio, 4)}
             for other, ratio in explanation.duplicates
         ],
+    }
+
+
+def _acceptance_json(revision: MemoryRevision) -> dict[str, Any]:
+    proposal = revision.proposal
+    return {
+        "id": proposal.pk if proposal else None,
+        "proposed_by": proposal.author_name if proposal else None,
+        "accepted_by": revision.author_name,
+        "accepted_at": revision.created_at,
     }
 
 

@@ -97,10 +97,13 @@ def pending_facts(workspace: Workspace, now: datetime) -> QuerySet[Fact]:
     may_follow = Q(born__created_at__gt=now - RETRY_WITHIN, origins_checked_at__lt=newest, doubled_at__lte=now)
     may_follow &= ~Q(Exists(written))
     by_run = FactSource.objects.filter(fact=OuterRef("pk"), kind=FactSource.Kind.LEARNED)
-    facts = Fact.objects.filter(workspace=workspace, died=None, born__author_kind__in=OUTSIDE).filter(~Exists(by_run))
+    facts = Fact.objects.filter(workspace=workspace, died=None).filter(~Exists(by_run))
+    facts = facts.filter(
+        Q(born__author_kind__in=OUTSIDE, accepted=None) | Q(accepted__proposal__author_kind__in=OUTSIDE)
+    )
     facts = facts.alias(doubled_at=ExpressionWrapper(doubled_at, DateTimeField()))
     is_due = Q(origins_checked_at=None) | may_follow if newest else Q(origins_checked_at=None)
-    return facts.filter(is_due).select_related("document", "born__base").order_by("-id")
+    return facts.filter(is_due).select_related("document", "born__base", "accepted__proposal").order_by("-id")
 
 
 def _first_calls(workspace: Workspace, facts: Sequence[Fact]) -> dict[int, Entry]:
@@ -128,7 +131,7 @@ def _time_of(entry: Entry) -> tuple[datetime, int]:
 
 def _infer(workspace: Workspace, fact: Fact, call: Entry | None, now: datetime, *, has_messages: bool) -> _Origins:
     origins = _Origins(fact, call)
-    if correction_of(steps_of(fact))[0]:  # the words are a person's: nothing is guessed
+    if fact.accepted is None and correction_of(steps_of(fact))[0]:  # the words are a person's: nothing is guessed
         return origins
     if call is not None:
         origins.history_entry = _history_of_call(workspace, call)
@@ -143,7 +146,13 @@ def _infer(workspace: Workspace, fact: Fact, call: Entry | None, now: datetime, 
 
 
 def _known_since(fact: Fact, call: Entry | None) -> datetime:
-    return (call.occurred_at if call else None) or fact.born.created_at
+    return (call.occurred_at if call else None) or _written_at(fact)
+
+
+def _written_at(fact: Fact) -> datetime:
+    """Return when somebody first wrote a fact: for one that a person accepted, when it was proposed."""
+    accepted = fact.accepted
+    return accepted.proposal.created_at if accepted and accepted.proposal else fact.born.created_at
 
 
 def _history_of_call(workspace: Workspace, call: Entry) -> HistoryEntry | None:
@@ -159,7 +168,7 @@ def _history_of_call(workspace: Workspace, call: Entry) -> HistoryEntry | None:
 
 
 def _near(rows: QuerySet[Row], name: str, fact: Fact) -> QuerySet[Row]:
-    at = fact.born.created_at
+    at = _written_at(fact)
     within = {f"{name}__gte": at - SAME_TIME, f"{name}__lte": at + SAME_TIME}
     return rows.filter(workspace=fact.workspace_id, **within)
 

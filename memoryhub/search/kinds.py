@@ -167,8 +167,16 @@ KINDS = {
                 "time": Q(),
             },
             facets={"category": "category"},
-            related=("document", "workspace", "born", "corrected"),
-            deferred=("born__content", "born__raw", "corrected__content", "corrected__raw"),
+            related=("document", "workspace", "born", "corrected", "accepted__proposal"),
+            deferred=(
+                *(
+                    f"{revision}__{text}"
+                    for revision in ("born", "corrected", "accepted")
+                    for text in ("content", "raw")
+                ),
+                "accepted__proposal__proposed",
+                "accepted__proposal__raw",
+            ),
             edited_as="facts",
         ),
         Kind(

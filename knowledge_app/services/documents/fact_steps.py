@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from django.db.models import Q
 
-from knowledge_app.models import Fact, MemoryRevision
+from knowledge_app.models import Fact, HeldChange, MemoryRevision
+from knowledge_app.services.documents.revisions import accepted_words, is_acceptance
 from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 
@@ -21,6 +22,14 @@ class Step:
     action: str
     revision: MemoryRevision
     text: str
+
+    @property
+    def proposal(self) -> HeldChange | None:
+        """The proposal that did this, if a person accepted it with the revision. Not for the person's own words."""
+        if not is_acceptance(self.revision):
+            return None
+        proposed = accepted_words(self.revision, self.revision.document.separator)
+        return self.revision.proposal if (self.text in proposed) == (self.action != "removed") else None
 
 
 def steps_of(fact: Fact) -> list[Step]:

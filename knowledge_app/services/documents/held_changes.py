@@ -131,6 +131,7 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
             base=document.head,
             by=by,
             reason="approved a held change",
+            proposal=change,
             raw=bytes(raw) if raw is not None else None,
         )
     if is_file and merged.text == change.proposed:

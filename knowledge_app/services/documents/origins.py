@@ -55,7 +55,8 @@ def line_revisions(document: MemoryDocument) -> list[MemoryRevision]:
 
 def _revisions(document: MemoryDocument) -> list[MemoryRevision]:
     """Return the latest revisions without their texts, oldest first."""
-    rows = document.revisions.select_related("run__session").defer("content", "raw")
+    rows = document.revisions.select_related("run__session", "proposal")
+    rows = rows.defer("content", "raw", "proposal__proposed", "proposal__raw")
     return list(rows.order_by("-number")[:MAX_REVISIONS])[::-1]
 
 

@@ -8,8 +8,9 @@ from collections.abc import Collection, Sequence
 from django.db import transaction
 from django.utils.translation import gettext
 
-from knowledge_app.models import Fact, FactSource, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, FactSource, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import INTERMEDIATE
+from knowledge_app.services.decisions import PEOPLE
 from knowledge_app.services.documents.limits import check_limits
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
@@ -64,6 +65,7 @@ def revise_document(
     by: By,
     reason: str,
     run: Run | None = None,
+    proposal: HeldChange | None = None,
     raw: bytes | None = None,
     is_intermediate: bool = False,
 ) -> MemoryRevision:
@@ -90,6 +92,7 @@ def revise_document(
             author_kind=by.actor.kind,
             author_name=by.actor.name,
             run=run,
+            proposal=proposal,
             reason=reason,
             created_at=by.at,
         )
@@ -122,20 +125,32 @@ def record_reveal(by: By, document: MemoryDocument, revision: MemoryRevision) ->
 def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
     """Match the facts in the text with the current facts: update reworded ones, end missing ones, create new ones.
 
-    Unless a person reworded them, they aren't verified any more: nobody saw the new words.
+    Unless a person reworded them or accepted the new words, they aren't verified any more: nobody saw these.
     """
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
     lines = fact_lines(revision.content, document.separator)
     pairs = match_facts([_line(fact) for fact in living], lines)
     reworded = [living[old] for new, old in pairs.items() if living[old].text != lines[new].text]
-    is_correction = revision.author_kind in (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
-    if is_correction:
+    is_by_person = revision.author_kind in PEOPLE
+    if is_by_person:
         _delete_guesses([fact.pk for fact in reworded])
     for fact in reworded:
-        fact.corrected = revision if is_correction else None
-        fact.last_verified_at = fact.last_verified_at if is_correction else None
+        fact.last_verified_at = fact.last_verified_at if is_by_person else None
     moved = [_move(living[old], lines[new]) for new, old in pairs.items() if _line(living[old]) != lines[new]]
-    changed = ["section", "category", "text", "line", "origins_checked_at", "corrected", "last_verified_at"]
+    accepted = accepted_words(revision, document.separator)
+    for fact in reworded:  # these have their new words now
+        fact.accepted = revision if fact.text in accepted else None
+        fact.corrected = revision if is_by_person and not fact.accepted else None
+    changed = [
+        "section",
+        "category",
+        "text",
+        "line",
+        "origins_checked_at",
+        "corrected",
+        "accepted",
+        "last_verified_at",
+    ]
     Fact.objects.bulk_update(moved, changed, batch_size=200)
     survivors = {living[old].pk for old in pairs.values()}
     gone = [fact.pk for fact in living if fact.pk not in survivors]
@@ -150,10 +165,24 @@ def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
             text=line.text,
             line=line.line,
             born=revision,
+            accepted=revision if line.text in accepted else None,
         )
         for index, line in enumerate(lines)
         if index not in pairs
     )
+
+
+def is_acceptance(revision: MemoryRevision) -> bool:
+    """Tell whether a person accepted somebody else's proposal with a revision."""
+    proposal = revision.proposal
+    return proposal is not None and proposal.author_kind not in PEOPLE and revision.author_kind in PEOPLE
+
+
+def accepted_words(revision: MemoryRevision, separator: str) -> set[str]:
+    """Return the texts of the facts in the proposal that a person accepted with a revision."""
+    if revision.proposal is None or not is_acceptance(revision):
+        return set()
+    return {line.text for line in fact_lines(revision.proposal.proposed, separator)}
 
 
 def restore_facts(revision: MemoryRevision, *, died: Collection[MemoryRevision]) -> None:

@@ -41,7 +41,7 @@ def list_documents(caller: Caller, *, workspace: str = "") -> list[Document]:
     """Return the memory documents and their current revisions, without texts. Raises NotFound."""
     require(caller, "read")
     place = readable_workspace(caller, workspace)
-    found = MemoryDocument.objects.filter(workspace=place, head__isnull=False).select_related("head")
+    found = MemoryDocument.objects.filter(workspace=place, head__isnull=False).select_related("head__proposal")
     return [_metadata(document, document.head) for document in found.order_by("name") if document.head]
 
 
@@ -70,7 +70,7 @@ def list_revisions(
 
 
 def _revisions(document: MemoryDocument) -> QuerySet[MemoryRevision]:
-    return document.revisions.exclude(MemoryRevision.OF_FILE)
+    return document.revisions.exclude(MemoryRevision.OF_FILE).select_related("proposal")
 
 
 def explain_fact(caller: Caller, pk: int, *, now: datetime) -> Document:
@@ -259,12 +259,21 @@ def _reason(row: MemoryRevision | HeldChange) -> str:
     return served_text(row.reason) if row.author_kind == "agent" else row.reason
 
 
+def _proposal(revision: MemoryRevision) -> Document | None:
+    """Return the proposal that a revision accepted, and who made it."""
+    proposal = revision.proposal
+    if proposal is None:
+        return None
+    return {"id": proposal.pk, "author": {"kind": proposal.author_kind, "name": proposal.author_name}}
+
+
 def _metadata(document: MemoryDocument, revision: MemoryRevision) -> Document:
     return {
         "name": _name(document),
         "revision": revision.number,
         "hash": revision.content_hash,
         "author": {"kind": revision.author_kind, "name": revision.author_name},
+        "proposal": _proposal(revision),
         "reason": _reason(revision),
         "created_at": revision.created_at,
     }

@@ -84,7 +84,7 @@ def reveal(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[str], str]) -> HttpResponse:
-    rows = MemoryDocument.objects.select_related("head", "workspace")
+    rows = MemoryDocument.objects.select_related("head__proposal", "workspace")
     found = get_object_or_404(rows, workspace=workspace, pk=pk)
     shown: MemoryRevision | None = found.head
     if as_of := read_day(request.GET.get("as_of", "")):

@@ -18,7 +18,10 @@ SHOWN_REMOVED = 50
 
 def revisions(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
-    rows = document.revisions.defer("content", "raw").annotate(
+    rows = document.revisions.select_related("proposal").defer(
+        "content", "raw", "proposal__proposed", "proposal__raw"
+    )
+    rows = rows.annotate(
         size=Length("content"), is_of_file=ExpressionWrapper(MemoryRevision.OF_FILE, output_field=BooleanField())
     )
     removed = Fact.objects.filter(document=document, died__isnull=False)

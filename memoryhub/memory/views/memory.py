@@ -164,8 +164,9 @@ def _held(workspace: Workspace) -> Any:
 
 def _documents(workspace: Workspace) -> list[tuple[MemoryDocument, int]]:
     """Return the documents without their texts, each with its size and number of facts."""
-    rows = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).select_related("head")
-    rows = rows.defer("head__content", "head__raw").annotate(size=Length("head__content")).order_by("name")
+    rows = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False)
+    rows = rows.select_related("head__proposal").order_by("name").annotate(size=Length("head__content"))
+    rows = rows.defer("head__content", "head__raw", "head__proposal__proposed", "head__proposal__raw")
     facts = Fact.objects.filter(workspace=workspace, died=None).order_by()
     counts = dict(facts.values_list("document").annotate(n=Count("pk")))
     return [(document, counts.get(document.pk, 0)) for document in rows]
