@@ -7,7 +7,8 @@
   if (!palette) return localStorage.removeItem(STORE); /* signed out: nobody else is to see where one was */
   const [box, list, count] = ["[role='combobox']", "[role='listbox']", "output"].map((part) => one(part, palette));
   const { address, workspace, user, recent } = palette.dataset;
-  let waiting = 0, asking = null, asked = null;
+  let waiting = 0, asking = null, asked = null; /* the text whose rows are shown */
+  let later = null; /* what Enter does once these are the rows of the typed text */
 
   /* Recent places, newest first, of this person alone. */
   const places = () => {
@@ -60,22 +61,34 @@
     choose(exact?.isConnected ? exact : options()[0]);
     count.textContent = `${palette.dataset.rows} ${options().length}`;
   };
+  const settle = () => {
+    asking = null;
+    list.removeAttribute("aria-busy");
+    const act = later;
+    later = null;
+    act?.();
+  };
   const ask = async () => {
+    clearTimeout(waiting);
     const text = box.value;
-    if (text === asked) return;
-    asking?.abort();
-    asking = new AbortController();
+    if (asking?.text === text) return; /* on its way */
+    asking?.stop.abort();
+    if (text === asked) return settle();
+    asking = { text, stop: new AbortController() };
+    list.ariaBusy = "true";
     try {
       const query = new URLSearchParams({ q: text, workspace, here: location.pathname });
-      const answer = await fetch(`${address}?${query}`, { signal: asking.signal, headers: { "HX-Request": "true" } });
+      const answer = await fetch(`${address}?${query}`, { signal: asking.stop.signal, headers: { "HX-Request": "true" } });
       if (!answer.ok || answer.redirected) throw new Error(answer.status);
       show(text, all("section", new DOMParser().parseFromString(await answer.text(), "text/html").body));
       asked = text;
     } catch (error) {
       if (error.name === "AbortError") return;
+      later = asked = null;
       show(text, []);
       count.textContent = palette.dataset.failed;
     }
+    settle();
   };
 
   const open = () => {
@@ -91,6 +104,8 @@
     option.click();
   };
   box.addEventListener("input", () => {
+    later = null;
+    list.ariaBusy = "true"; /* the rows are those of another text */
     clearTimeout(waiting);
     waiting = setTimeout(ask, 120);
   });
@@ -100,10 +115,14 @@
     const place = rows.indexOf(chosen());
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       choose(rows.at((place + (event.key === "ArrowDown" ? 1 : -1)) % rows.length));
-    } else if (event.key === "Enter" && place >= 0) go(rows[place], event.ctrlKey || event.metaKey);
-    else return;
+    } else if (event.key === "Enter") {
+      const apart = event.ctrlKey || event.metaKey;
+      later = () => chosen() && go(chosen(), apart);
+      ask();
+    } else return;
     event.preventDefault();
   });
+  palette.addEventListener("close", () => { later = null; });
   document.addEventListener("keydown", (event) => {
     if (keyOf(event).toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
     event.preventDefault();

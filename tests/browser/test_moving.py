@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
+from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from memoryhub.dashboard.views import palette as palette_view
 from memoryhub.models import Preferences
 from sessions_app.models import Workspace
 from tests.browser.test_living import learn
@@ -44,6 +47,52 @@ def test_the_palette_opens_pages_and_returns_the_focus(page: Page, workspace: Wo
     page.keyboard.press("Enter")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     assert Preferences.objects.get().theme == "dark"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.15, 0.4, 0.8])
+def test_enter_opens_the_first_row_of_what_was_typed(
+    page: Page, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, seconds: float
+):
+    matches = palette_view.palette_matches
+
+    def delayed(*arguments: Any, **values: Any) -> palette_view.PaletteMatches:
+        time.sleep(seconds)
+        return matches(*arguments, **values)
+
+    monkeypatch.setattr(palette_view, "palette_matches", delayed)
+    open_at(workspace, "cli:herons")
+    page.goto("/w/atlas/activity/")  # the first recent place
+    for pause in (0, 100, 300):
+        page.goto("/w/atlas/")
+        page.keyboard.press("Control+k")
+        expect(page.locator("#palette [role=option]").first).to_be_visible()
+        page.locator(BOX).press_sequentially("heron", delay=30)
+        page.wait_for_timeout(pause)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/w/atlas/sessions/*/")
+
+
+def test_closing_the_palette_or_typing_on_takes_enter_back(
+    page: Page, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+):
+    matches = palette_view.palette_matches
+
+    def delayed(*arguments: Any, **values: Any) -> palette_view.PaletteMatches:
+        time.sleep(0.5)
+        return matches(*arguments, **values)
+
+    monkeypatch.setattr(palette_view, "palette_matches", delayed)
+    open_at(workspace, "cli:herons")
+    page.goto("/w/atlas/")
+    for key in ("Escape", "s"):
+        page.keyboard.press("Control+k")
+        page.locator(BOX).press_sequentially("heron")
+        page.keyboard.press("Enter")
+        page.keyboard.press(key)
+        page.wait_for_timeout(1_500)
+        assert page.url.endswith("/w/atlas/")
+    expect(page.locator("#palette [role=option]").first).to_contain_text("cli:herons")
+    expect(page.locator("#palette-list[aria-busy]")).to_have_count(0)
 
 
 def test_shortcuts_are_ignored_while_typing_and_can_be_turned_off(
