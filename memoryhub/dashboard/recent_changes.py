@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -11,6 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from knowledge_app.models import MemoryRevision
+from knowledge_app.models.documents import INTERMEDIATE
+from memoryhub.dashboard.revised_texts import changed_revisions, revised_text
 from memoryhub.models import AccessRecord
 from sessions_app.models import AuditRecord, Run, Workspace
 
@@ -18,6 +21,17 @@ BREAK = timedelta(minutes=30)  # without a reading, between two visits
 MAX_READINGS = 200  # of one visit
 MAX_RECORDS = 100  # of which the shown changes are the latest
 SHOWN = 8
+REVISED = "document.revised"
+INTERNAL = (  # actions that change nothing, or of which another record tells more
+    "change.approved",
+    "document.revealed",
+    "rows.exported",
+    "secrets.revealed",
+    "session.exported",
+    "workspace.configured",
+    "workspace.exported",
+    "workspace.sync_requested",
+)
 ACTORS: dict[str, str | Promise] = {"the worker": _("background job"), "the agent's file": _("imported file")}
 
 
@@ -29,6 +43,7 @@ class Change:
     text: str
     actor: str
     run: str = ""  # primary key
+    revision: MemoryRevision | None = None
 
 
 def last_visit(workspace: Workspace, username: str, *, now: datetime) -> datetime | None:
@@ -38,23 +53,50 @@ def last_visit(workspace: Workspace, username: str, *, now: datetime) -> datetim
     return next((older for newer, older in pairwise([now, *times]) if newer - older > BREAK), None)
 
 
-def latest_changes(workspace: Workspace, *, since: datetime | None = None) -> tuple[list[Change], bool]:
-    """Return the latest changes, newest first, and whether there are more. A run is one change: its latest record."""
-    records = AuditRecord.objects.filter(workspace=workspace)
+def latest_changes(
+    workspace: Workspace, *, since: datetime | None = None, reader: str = ""
+) -> tuple[list[Change], bool]:
+    """Return the latest changes, newest first, and whether there are more. A run is one change: its latest record.
+
+    ``reader``: the name of the person who is "you". At most three queries.
+    """
+    records = AuditRecord.objects.filter(workspace=workspace).exclude(action__in=INTERNAL)
     if since is not None:
         records = records.filter(at__gt=since)
-    found: list[Change] = []
-    runs: set[str] = set()
-    latest = list(records.order_by("-id")[:MAX_RECORDS])
-    names = _run_names({record.actor_name for record in latest})
-    for record in latest:
-        run = record.object_id if record.object_kind == "run" else ""
-        if run and run in runs:
-            continue
-        runs.add(run)
-        actor = names.get(record.actor_name) or str(ACTORS.get(record.actor_name, record.actor_name))
-        found.append(Change(record, _text(record), actor, run))
-    return found[:SHOWN], len(found) > SHOWN
+    found = _one_for_each_run(list(records.order_by("-id")[:MAX_RECORDS]))
+    shown = found[:SHOWN]
+    revisions = _revisions(shown)
+    names = _run_names({record.actor_name for record in shown}) | ({reader: gettext("you")} if reader else {})
+    return [_change(record, revisions, names) for record in shown], len(found) > SHOWN
+
+
+def _one_for_each_run(records: Sequence[AuditRecord]) -> list[AuditRecord]:
+    """Return records without earlier ones of the same run, and without what a file contained before it was merged."""
+    found: dict[tuple[str, str], AuditRecord] = {}
+    for record in records:
+        is_intermediate = record.action == REVISED and record.text.endswith(INTERMEDIATE)
+        if not is_intermediate:
+            key = ("run", record.object_id) if record.object_kind == "run" else ("record", str(record.pk))
+            found.setdefault(key, record)
+    return list(found.values())
+
+
+def _revisions(records: Iterable[AuditRecord]) -> dict[str, MemoryRevision]:
+    """Return the revisions that records tell of, by the records' ``object_id``."""
+    pks = [int(record.object_id) for record in records if record.action == REVISED and record.object_id.isdecimal()]
+    return {str(pk): revision for pk, revision in changed_revisions(pks).items()} if pks else {}
+
+
+def _change(record: AuditRecord, revisions: Mapping[str, MemoryRevision], names: Mapping[str, str]) -> Change:
+    actor = names.get(record.actor_name) or str(ACTORS.get(record.actor_name, record.actor_name))
+    run = record.object_id if record.object_kind == "run" else ""
+    revision = revisions.get(record.object_id) if record.action == REVISED else None
+    if revision is None:
+        return Change(record, _text(record), actor, run)
+    if revision.proposal:
+        values = {"who": revision.proposal.proposer, "person": actor}
+        actor = gettext("Proposed by %(who)s, accepted by %(person)s") % values
+    return Change(record, revised_text(revision), actor, revision=revision)
 
 
 def _run_names(actors: Iterable[str]) -> dict[str, str]:

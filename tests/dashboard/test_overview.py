@@ -8,12 +8,17 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import HeldChange
+from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.documents.proposals import propose_text
+from knowledge_app.services.documents.revisions import open_document
 from memoryhub.dashboard.recent_changes import last_visit, latest_changes
+from memoryhub.dashboard.revised_texts import reworded
 from memoryhub.models import AccessRecord
+from memoryhub.runs.review import approve
 from sessions_app.models import Run
 from sessions_app.services.audit import By, record
 from sessions_app.services.runs import WORKER
-from tests.hub import NOW, PERSON
+from tests.hub import AGENT, NOW, PERSON
 from tests.memory.test_memory_list import SECRET, import_text
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +47,54 @@ def test_memory_comes_before_changes_decisions_and_statistics(workspace, viewer_
     assert "<li>Ana leads</li>" in html
     assert reverse("memory", args=["atlas"]) + "?kind=memory" in html
     assert SECRET not in html
+
+
+def test_what_needs_attention_comes_first(workspace, editor):
+    import_text(workspace, "# Team\n- Ana leads\n")
+    propose_text(
+        open_document(workspace, "MEMORY.md"), "- Ben leads\n", base_number=None, by=By(AGENT, NOW), reason=""
+    )
+
+    html = editor.get("/w/atlas/").content.decode()
+
+    places = [html.index(f'id="{name}"') for name in ("needs-you", "remembers", "lately", "health")]
+    assert places == sorted(places)
+    assert html.count('id="needs-you"') == 1
+    assert "rows needs one-line" in html
+
+
+def test_changes_of_documents_are_told_with_their_words(workspace):
+    document = start_document(workspace, "MEMORY.md")
+    lines = ["- Ana leads", "- Staging is read-only until 09:00 on Mondays", f"- The key is {SECRET}"]
+    save_text(document, "\n".join(lines[:2]), base_number=0, by=By(PERSON, NOW), reason="")
+    lines[1] = lines[1].replace("09:00", "08:00")
+    save_text(document, "\n".join(lines), base_number=1, by=By(PERSON, NOW), reason="")
+    save_text(document, "\n".join(lines[1:]), base_number=2, by=By(PERSON, NOW), reason="")
+    save_text(document, "\n".join(lines[1:2]), base_number=3, by=By(PERSON, NOW), reason="")
+    save_text(document, "- Staging is open", base_number=4, by=By(PERSON, NOW), reason="")
+    change = propose_text(document, "- Staging is open\n- Be polite", base_number=None, by=By(AGENT, NOW), reason="")
+    approve(change, by=By(PERSON, NOW))
+
+    changes, _ = latest_changes(workspace, reader="olga")
+
+    told = [(change.text, change.actor) for change in changes if change.record.action == "document.revised"]
+    assert told == [
+        ("Added to MEMORY.md: Be polite", "Proposed by atlas, accepted by you"),
+        ("MEMORY.md: Staging is read-only until 08:00 on Mondays → open", "you"),
+        ("Removed from MEMORY.md: The key is •••", "you"),
+        ("Removed from MEMORY.md: Ana leads", "you"),
+        ("MEMORY.md: 2 lines added, 1 removed", "you"),
+        ("Added to MEMORY.md: Ana leads, and 1 more line", "you"),
+    ]
+    assert "change.approved" not in [change.record.action for change in changes]
+
+
+def test_two_wordings_have_their_common_words_once():
+    assert (
+        reworded("Staging opens at 09:00 daily", "Staging opens at 08:00 daily")
+        == "Staging opens at 09:00 → 08:00 daily"
+    )
+    assert reworded("Ana leads", "Ana leads the team") == "Ana leads → Ana leads the team"
 
 
 def test_an_empty_workspace_offers_to_connect_an_agent(workspace, viewer_client):

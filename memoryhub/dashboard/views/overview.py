@@ -39,7 +39,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     in_context = F("active_tokens") + F("summary_tokens")
     is_operator = has_role(request.user, workspace, Membership.Role.OPERATOR)
     since = last_visit(workspace, request.user.get_username(), now=now)
-    changes, has_more = latest_changes(workspace, since=since)
+    changes, has_more = latest_changes(workspace, since=since, reader=request.user.get_username())
     context: dict[str, Any] = {
         "workspace": workspace,
         "health": health_of([workspace], now=now)[workspace.pk],
