@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import Fact, FactSource, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.models import Fact, FactSource, HeldChange, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import save_text, start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.outside_edits import import_document
@@ -327,13 +327,22 @@ def test_rows_of_runs_name_and_link_the_run(workspace, viewer_client):
     assert f"run {run.pk}<" not in viewer_client.get("/w/atlas/").content.decode()
 
 
-def test_three_held_changes_are_shown_and_the_others_are_linked(known, viewer_client):
+def test_held_changes_are_counted_in_one_box_which_links_to_them(known, viewer_client):
     document = MemoryDocument.objects.get()
+    addresses = "/w/atlas/memory/", reverse("documents:document", args=["atlas", document.pk])
     for number in range(5):
         by = By(AGENT, NOW + timedelta(minutes=number))
         propose_text(document, f"- Ana leads {number}\n", base_number=None, reason=f"because {number}", by=by)
 
-    for url in ("/w/atlas/memory/", reverse("documents:document", args=["atlas", document.pk])):
+    for url in addresses:
         html = viewer_client.get(url).content.decode()
-        assert html.count("a change is held for review") == 3
-        assert '<a href="/w/atlas/inbox/?kind=change">More changes await review</a>' in html
+        assert html.count('data-level="warning"') == 1
+        assert '5 changes are held for review. <a href="/w/atlas/inbox/?kind=change">Review</a>' in html
+
+    last = HeldChange.objects.latest("pk")
+    HeldChange.objects.exclude(pk=last.pk).update(status="rejected", decided_at=NOW)
+    for url in addresses:
+        html = viewer_client.get(url).content.decode()
+        assert html.count('data-level="warning"') == 1
+        assert "MEMORY.md: a change is held for review." in html
+        assert f'<a href="/w/atlas/review/{last.pk}/">Review</a>' in html

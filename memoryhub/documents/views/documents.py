@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -31,7 +32,6 @@ from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, ha
 from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_revision
 
-MAX_NOTICES = 4  # of held changes, of which three are shown
 MAX_SECTIONS = 200  # larger documents are shown as one text
 
 
@@ -111,15 +111,16 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
         "is_revealed": show is not masked,
         "is_cut": any(one and is_oversize(one.content) for one in read),
         "has_raw": bool(shown and shown.raw is not None),
-        "held": _held(found),
+        "held": _held(found).first(),
+        "held_count": _held(found).count(),
     }
     context |= delivery_context(request, found)
     return render_page(request, "documents/document.html", context, fragment="document")
 
 
-def _held(document: MemoryDocument) -> list[HeldChange]:
+def _held(document: MemoryDocument) -> QuerySet[HeldChange]:
     pending = document.held_changes.filter(status=HeldChange.Status.PENDING)
-    return list(pending.defer("proposed", "raw").order_by("-id")[:MAX_NOTICES])
+    return pending.defer("proposed", "raw").order_by("-id")
 
 
 def _is_changed(text: str, shown: MemoryRevision | None) -> bool:

@@ -43,7 +43,6 @@ from memoryhub.search.views.actions import (
 )
 from sessions_app.models import Workspace
 
-MAX_NOTICES = 4  # of held changes, of which three are shown
 MAX_CATEGORIES = 40
 
 
@@ -80,7 +79,8 @@ def memory(request: HttpRequest, slug: str) -> HttpResponse:
         "workspace": workspace,
         "documents": _documents(workspace),
         "undelivered": set(undelivered_documents(_only(workspace)).values_list("pk", flat=True)),
-        "held": list(_held(workspace)[:MAX_NOTICES]),
+        "held": _held(workspace).first(),
+        "held_count": _held(workspace).count(),
         "form": form,
         "filters": filters,
         "hidden": filters.pairs("kind", "pinned", "review", "all_kinds"),
