@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx2
 
 from memoryhub.client.errors import BadRequest
+from memoryhub.client.explanations import Why
 from memoryhub.client.results import (
     Appended,
     Context,
@@ -31,7 +32,6 @@ from memoryhub.client.results import (
     Run,
     Session,
     ValueWritten,
-    Why,
     Written,
 )
 
