@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
-from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, F, Max, OuterRef, Q, Subquery, Sum
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from memoryhub.lib.charts import Proportion, proportion
-from memoryhub.lib.time_charts import LAST, Series, TimeChart, time_chart
+from memoryhub.lib.time_charts import Series, TimeChart, time_chart
+from memoryhub.models import AccessRecord
 from sessions_app.models import AuditRecord, DailyTotal, Run, Session, Workspace
 from sessions_app.services.access_log import reads_by_agents
 from sessions_app.services.stats import TokenFigures
 
 GROWTH_DAYS = 84  # twelve weeks
-GROWTH_STEPS = 12
 RUN_DAYS = 30
 READ_DAYS = 7
 NOTHING = TokenFigures(0, 0, 0, 0, 0, 0)
@@ -73,7 +72,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Health:
-    """The figures of one workspace. Tokens are estimates; ``added`` entries and ``growth`` cover the last 12 weeks.
+    """The figures of one workspace. Tokens are estimates; ``added`` entries and ``growth`` (by week) cover 12 weeks.
 
     ``context``: the largest session that the agent sees, against the token limit for compression.
     ``reads``: by agents in the last 7 days. ``active_at``: the time of the last change.
@@ -142,22 +141,6 @@ def health_of(workspaces: Sequence[Workspace], *, now: datetime) -> dict[int, He
     }
 
 
-def growth_points(first: date | None, before: int, days: Mapping[date, int], today: date) -> list[tuple[date, int]]:
-    """Return running totals at about 13 evenly spaced days of the last 12 weeks, or since ``first``.
-
-    ``before``: the total before these days; ``days``: what each day added. The last point is today's total, including
-    entries dated in the future by agents' clocks.
-    """
-    if first is None:
-        return []
-    start = min(today, max(first, today - timedelta(days=GROWTH_DAYS)))
-    step = max(1, -(-(today - start).days // GROWTH_STEPS))
-    steps = (today - start).days // step
-    marks = [today - timedelta(days=step * back) for back in range(steps, -1, -1)]
-    points = [(mark, before + sum(count for day, count in days.items() if day <= mark)) for mark in marks[:-1]]
-    return [*points, (today, before + sum(days.values()))]
-
-
 def _token_figures(pks: Sequence[int]) -> tuple[dict[int, TokenFigures], dict[int, int]]:
     """Return the totals of each workspace's sessions, and the largest context that the agent sees."""
     is_visible = Q(archived_at=None, is_visible_to_agent=True)
@@ -190,26 +173,23 @@ def _token_figures(pks: Sequence[int]) -> tuple[dict[int, TokenFigures], dict[in
 
 
 def _growth_of(pks: Sequence[int], today: date) -> dict[int, tuple[TimeChart, int]]:
-    """Return each workspace's growth as a chart, and the entries of the last 12 weeks."""
-    totals = DailyTotal.objects.filter(workspace__in=pks, session=None).order_by()
-    start = today - timedelta(days=GROWTH_DAYS)
-    earlier: dict[int, tuple[date, int]] = {
-        pk: (first, count)
-        for pk, first, count in totals.values_list("workspace").annotate(
-            first=Min("day"), count=Coalesce(Sum("entry_count", filter=Q(day__lt=start)), 0)
+    """Return each workspace's messages per week as a chart, and their number in the last 12 weeks.
+
+    Entries dated in the future by agents' clocks count as today's.
+    """
+    start = today - timedelta(days=GROWTH_DAYS - 1)
+    totals = DailyTotal.objects.filter(workspace__in=pks, session=None, day__gte=start).order_by()
+    days: defaultdict[int, Counter[date]] = defaultdict(Counter)
+    for pk, day, count in totals.values_list("workspace", "day").annotate(n=Sum("entry_count")):
+        days[pk][min(day, today)] += count
+    label = gettext("Messages")
+    return {
+        pk: (
+            time_chart(label, [Series("active", label, days[pk])], between=(start, today), least="week"),
+            days[pk].total(),
         )
+        for pk in pks
     }
-    days: defaultdict[int, dict[date, int]] = defaultdict(dict)
-    late = totals.filter(day__gte=start).values_list("workspace", "day").annotate(n=Sum("entry_count"))
-    for pk, day, count in late:
-        days[pk][day] = count
-    found = {}
-    for pk in pks:
-        first, before = earlier.get(pk, (None, 0))
-        points = growth_points(first, before, days[pk], today)
-        shown = Series("active", gettext("Messages"), dict(points))
-        found[pk] = (time_chart(gettext("Messages over time"), [shown], how=LAST), sum(days[pk].values()))
-    return found
 
 
 def _consolidations(pks: Sequence[int], now: datetime) -> dict[int, Consolidations]:

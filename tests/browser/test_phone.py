@@ -40,6 +40,19 @@ def test_figures_of_workspaces_do_not_overlap(phone: Page, workspace: Workspace)
     assert phone.evaluate(OVERLAPS) == []
 
 
+def test_figures_of_workspaces_are_comparable_and_fit_a_small_screen(page: Page, demo: None):
+    for width in (1024, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto("/")
+        table = page.locator(".table-wrap:has(.workspace-table)")
+        expect(table).to_be_visible()
+        assert table.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+        widths = page.locator(".workspace-table .gauge").evaluate_all(
+            "gauges => [...new Set(gauges.map((gauge) => Math.round(gauge.getBoundingClientRect().width)))]"
+        )
+        assert len(widths) == 1
+
+
 def test_a_long_error_takes_two_lines_on_the_home_page(phone: Page, workspace: Workspace):
     error = "This folder contains no memory in a known format. Supported are " + "sessions/*.jsonl, " * 40
     ImportReport.objects.create(

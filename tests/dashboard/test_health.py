@@ -1,46 +1,15 @@
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from memoryhub.dashboard.health import Consolidations, Gauge, growth_points, health_of
+from memoryhub.dashboard.health import Consolidations, Gauge, health_of
 from memoryhub.insights.series import agent_reads
 from memoryhub.models import AccessRecord, ApiToken
-from sessions_app.models import Run, Session, Workspace
+from sessions_app.models import DailyTotal, Run, Session, Workspace
 from tests.hub import add, open_at, turn
-
-TODAY = date(2026, 4, 1)
-
-
-def days_ago(count: int) -> date:
-    return TODAY - timedelta(days=count)
-
-
-def test_growth_of_an_old_workspace_covers_twelve_weeks():
-    points = growth_points(days_ago(400), 90, {days_ago(80): 5, days_ago(1): 7}, TODAY)
-
-    assert len(points) == 13
-    assert (points[0], points[1], points[-2], points[-1]) == (
-        (days_ago(84), 90),
-        (days_ago(77), 95),
-        (days_ago(7), 95),
-        (TODAY, 102),
-    )
-
-
-def test_growth_of_a_new_workspace_covers_all_of_it():
-    assert growth_points(days_ago(2), 0, {days_ago(2): 3, TODAY: 1}, TODAY) == [
-        (days_ago(2), 3),
-        (days_ago(1), 3),
-        (TODAY, 4),
-    ]
-    assert growth_points(None, 0, {}, TODAY) == []
-
-
-def test_future_days_count_as_today():
-    assert growth_points(days_ago(-3), 0, {days_ago(-3): 2}, TODAY) == [(TODAY, 2)]
 
 
 def test_a_gauge_has_room_for_the_value_and_its_limit():
@@ -48,6 +17,23 @@ def test_a_gauge_has_room_for_the_value_and_its_limit():
 
     assert (over.is_over, over.fill, over.mark) == (True, 100, 66.67)
     assert (under.is_over, under.fill, under.mark) == (False, 25, 100)
+
+
+@pytest.mark.django_db
+def test_growth_is_the_messages_of_each_of_the_last_twelve_weeks(workspace):
+    now = timezone.now()
+    for age, count in ((400, 90), (80, 5), (8, 7), (0, 2), (-3, 1)):
+        day = timezone.localdate(now) - timedelta(days=age)
+        DailyTotal.objects.create(
+            workspace=workspace, day=day, kind="message", entry_count=count, token_count=0, active_token_count=0
+        )
+
+    health = health_of([workspace], now=now)[workspace.pk]
+
+    assert health.growth.how == "sum"
+    assert health.growth.unit == "week"
+    assert [value for (value,) in health.growth.values] == [5, 7, 3]
+    assert health.added == 15
 
 
 @pytest.mark.django_db

@@ -17,6 +17,7 @@ from memoryhub.models import AccessRecord, ApiToken, Job
 from memoryhub.sync.found_folders import found_folders
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
 from tests.hub import add, open_at, turn
+from tests.memory.test_memory_list import import_text
 from tests.searches import know, log
 
 pytestmark = pytest.mark.django_db
@@ -87,6 +88,12 @@ def test_the_home_page_shows_the_most_urgent_and_links_to_the_rest(operator):
     assert everything.count('id="need-') == 4 * 8
     assert "of 5 tokens" in page
     assert '<strong class="over">' in page
+
+
+def test_the_home_page_counts_the_facts_of_each_workspace(operator, workspace):
+    import_text(workspace, "- Ana leads\n- Ben builds\n")
+
+    assert "<span>2 facts</span>" in operator.get("/").content.decode()
 
 
 def test_every_attention_item_links_to_a_page(operator):

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
+from knowledge_app.models import Fact
 from memoryhub.dashboard.health import health_of, shown_columns
 from memoryhub.dashboard.navigation import count_parts
 from memoryhub.inbox.attention import attention_items
@@ -38,12 +41,15 @@ def home(request: HttpRequest) -> HttpResponse:
     now, visible = timezone.now(), visible_workspaces(request)
     page = keyset_page(visible, order=("name", "id"), params=request.GET, size=PAGE_WORKSPACES)
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
-    parts, figures = count_parts(shown), health_of(page.rows, now=now)
+    parts, figures, facts = count_parts(shown), health_of(page.rows, now=now), _facts(page.rows)
     may_import = is_hub_operator(request.user)
     is_first_run = may_import and not page.rows and not request.GET
     context = {
         "page": page,
-        "rows": [(workspace, figures[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
+        "rows": [
+            (workspace, figures[workspace.pk], parts[workspace.pk] | {"fact_total": facts.get(workspace.pk, 0)})
+            for workspace in page.rows
+        ],
         "columns": shown_columns(figures.values()),
         "may_import": may_import,
         "is_first_run": is_first_run,
@@ -54,6 +60,12 @@ def home(request: HttpRequest) -> HttpResponse:
         context |= _first_steps()
     context |= attention_context(attention_items(role_scope(request.user), now=now), request.GET)
     return render_page(request, "dashboard/home.html", context, fragment="desk")
+
+
+def _facts(workspaces: Sequence[Workspace]) -> dict[int, int]:
+    """Return the numbers of current facts by workspace primary key."""
+    facts = Fact.objects.filter(workspace__in=workspaces, died=None).order_by()
+    return dict(facts.values_list("workspace").annotate(n=Count("pk")))
 
 
 def _demo_job() -> Job | None:
