@@ -106,6 +106,14 @@
   /* Before htmx aborts the search that a second one replaces: its end must not start one for the text in between. */
   box.form.addEventListener("submit", stopTyping, true);
   one(".search-options", box.form).addEventListener("change", stopTyping);
+  /* Back leads to each search that was sent. What is typed after it is one more entry, which the next letters replace. */
+  let isSent = Boolean(box.value);
+  document.body.addEventListener("htmx:beforeHistoryUpdate", ({ detail: { history: update, requestConfig: { elt } } }) => {
+    if (elt !== box && elt !== box.form) return;
+    if (elt === box) update.type = isSent ? "push" : "replace";
+    else if (update.path === location.pathname + location.search) update.type = "replace";
+    isSent = elt === box.form;
+  });
   box.form.addEventListener("htmx:beforeRequest", (event) => {
     if (event.target !== box.form) return;
     stopTyping();

@@ -129,6 +129,31 @@ def test_a_second_submit_replaces_the_first_at_once(page: Page, workspace: Works
     assert ["q=dome&" in url for url in aborted if "/complete/" not in url] == [True]
 
 
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_back_leads_to_the_search_before(page: Page, workspace: Workspace, is_sent: bool):
+    know(workspace, "the dome lights up")
+    page.goto(f"/w/{workspace.slug}/search/")
+    page.locator("#q").press_sequentially("dome", delay=20)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search/?q=dome*")
+    expect(page.locator(".search-rows mark", has_text="dome").first).to_be_visible()
+    page.locator("#q").press("Control+a")
+    page.locator("#q").press_sequentially("light", delay=20)
+    page.wait_for_url("**/search/?q=light*")
+    page.keyboard.type("s")
+    page.wait_for_url("**/search/?q=lights*")
+    if is_sent:
+        page.keyboard.press("Enter")
+    expect(page.locator(".search-rows mark", has_text="lights").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+
+    page.go_back()
+
+    page.wait_for_url("**/search/?q=dome*")
+    expect(page.locator("#q")).to_have_value("dome")
+    expect(page.locator(".search-rows mark", has_text="dome").first).to_be_visible()
+
+
 def _searches(page: Page) -> tuple[list[str], list[str]]:
     """Return the addresses of htmx's searches, as they finish, and of all searches that are aborted."""
     finished: list[str] = []
