@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
 
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange
 from memoryhub.inbox.sources import IS_CONFLICT, held_changes
+from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.errors import Conflict, MemoryHubError
+from memoryhub.lib.masked_text import masked
+from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.runs.flagged_parts import parts_with_warnings
 from memoryhub.runs.review import approve
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By
 
 MAX_CHANGES = 200  # each needs its own merge and revision
+MAX_LINES = 12  # shown of each change
+MAX_CHARS = 400  # shown of each line
+RELATED = ("workspace", "document", "base", "ours", "decided_by", "run__session", "run__workspace")
 
 
 @dataclass(frozen=True)
@@ -38,8 +46,7 @@ def find_safe_changes(workspace: Workspace) -> SafeChanges:
     Conflicts aren't safe: there is a choice to make.
     """
     rows = held_changes(Workspace.objects.filter(pk=workspace.pk))
-    related = ("workspace", "document", "base", "ours", "decided_by", "run__session", "run__workspace")
-    changes = list(rows.select_related(*related).order_by("pk")[: MAX_CHANGES + 1])
+    changes = list(rows.select_related(*RELATED).order_by("pk")[: MAX_CHANGES + 1])
     conflicts = set(rows.filter(IS_CONFLICT).values_list("pk", flat=True))
     safe = [change for change in changes[:MAX_CHANGES] if change.pk not in conflicts and is_safe(change)]
     pks = {change.pk for change in safe}
@@ -48,7 +55,42 @@ def find_safe_changes(workspace: Workspace) -> SafeChanges:
 
 
 def is_safe(change: HeldChange) -> bool:
-    return not change.findings and not any(warnings for _, warnings in parts_with_warnings(change))
+    """Return whether nothing was found in a change. One that is too long to be checked isn't safe."""
+    if change.findings or is_oversize(change.proposed) or (change.ours and is_oversize(change.ours.content)):
+        return False
+    return not any(warnings for _, warnings in parts_with_warnings(change))
+
+
+def count_safe_changes(workspace: Workspace) -> int:
+    """Return how many changes ``find_safe_changes`` finds to be safe.
+
+    Two queries, and one for each change that this process hasn't checked yet: a proposed text doesn't change.
+    """
+    rows = held_changes(Workspace.objects.filter(pk=workspace.pk)).order_by("pk")
+    conflicts = set(rows.filter(IS_CONFLICT).values_list("pk", flat=True))
+    changes = rows.only("proposed_hash", "flags", "created_at")[:MAX_CHANGES]
+    return sum(
+        _was_safe(change.pk, change.proposed_hash, change.created_at)
+        for change in changes
+        if change.pk not in conflicts and not change.findings
+    )
+
+
+@lru_cache(maxsize=4096)
+def _was_safe(pk: int, _proposed_hash: str, _created_at: datetime) -> bool:
+    change = HeldChange.objects.select_related(*RELATED).filter(pk=pk).first()
+    return change is not None and is_safe(change)
+
+
+def changed_lines(change: HeldChange) -> tuple[list[DiffLine], int]:
+    """Return the first removed and added lines of a change, with secrets masked, and how many others there are."""
+    ours = change.ours.content if change.ours else ""
+    rows = [row for row in diff_lines(masked(ours), masked(change.proposed), around=0) if row.mark in ("del", "ins")]
+    return [_cut(row) for row in rows[:MAX_LINES]], max(0, len(rows) - MAX_LINES)
+
+
+def _cut(row: DiffLine) -> DiffLine:
+    return row if len(row.text) <= MAX_CHARS else replace(row, text=f"{row.text[:MAX_CHARS]}…", parts=())
 
 
 def accept_safe_changes(

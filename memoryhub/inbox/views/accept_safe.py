@@ -3,9 +3,9 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
-from memoryhub.inbox.safe_changes import accept_safe_changes, find_safe_changes
+from memoryhub.inbox.safe_changes import accept_safe_changes, changed_lines, find_safe_changes
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import parse_ints
 from memoryhub.permissions import EDITOR, by_person, get_workspace
@@ -20,6 +20,9 @@ def accept_safe(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     if request.method == "POST":
         pks = parse_ints(request.POST.getlist("change"))
+        if not pks:
+            messages.error(request, gettext("Select at least one change."))
+            return redirect("accept-safe", slug)
         accepted, reasons = accept_safe_changes(workspace, pks, by=by_person(request), user=request.user)  # type: ignore[arg-type]
         count = len(accepted)
         text = ngettext("%(count)s change accepted.", "%(count)s changes accepted.", count) % {"count": f"{count:,}"}
@@ -29,5 +32,7 @@ def accept_safe(request: HttpRequest, slug: str) -> HttpResponse:
             text = ngettext("%(count)s skipped.", "%(count)s skipped.", skipped) % {"count": f"{skipped:,}"}
             messages.warning(request, " ".join([text, *dict.fromkeys(reasons[:SHOWN_REASONS])]))
         return redirect("inbox", slug)
-    context = {"workspace": workspace, "found": find_safe_changes(workspace), "actions": ACTIONS}
+    found = find_safe_changes(workspace)
+    shown = [(change, *changed_lines(change)) for change in found.safe]
+    context = {"workspace": workspace, "found": found, "shown": shown, "actions": ACTIONS}
     return render_page(request, "inbox/accept_safe.html", context)

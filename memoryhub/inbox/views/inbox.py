@@ -20,6 +20,7 @@ from memoryhub.inbox.decisions import Outcome, decide
 from memoryhub.inbox.details import detail_context, load_row
 from memoryhub.inbox.items import KINDS, InboxItem, load_items, needed_role
 from memoryhub.inbox.queue import QueueScope, count_by_kind, find_in_queue, queue_page
+from memoryhub.inbox.safe_changes import count_safe_changes
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import parse_int
@@ -107,7 +108,8 @@ def _bulk(request: HttpRequest, workspace: Workspace | None, kind: str, counts: 
     if kind == "addition":
         rows = HeldRow.objects.filter(workspace=workspace).waiting()
         newest = rows.order_by("-id").values_list("pk", flat=True).first()
-    return {"may_accept_safe": bool(counts["change"]), "newest_row": newest, "row_count": counts["addition"]}
+    safe = count_safe_changes(workspace) if counts["change"] else 0
+    return {"safe_count": safe, "newest_row": newest, "row_count": counts["addition"]}
 
 
 def _list_page(request: HttpRequest, scope: QueueScope, base: str, counts: Counter[str]) -> ListPage:
