@@ -47,7 +47,7 @@
     return Boolean(part);
   };
   pageKeys.push((key) => {
-    if (!form()) return false;
+    if (!form() || form().closest("[inert]")) return false;
     if (!one("[data-part] input", form())) return key.length === 1 && follow(`[data-key="${CSS.escape(key)}"]`, form());
     if (key === "a") return decide("accept");
     if (key === "r") return decide("reject");
@@ -57,7 +57,7 @@
     return false;
   });
   document.addEventListener("change", ({ target }) => { if (target.closest("[data-part]")) count(); });
-  document.addEventListener("htmx:afterSettle", count);
+  for (const shown of ["htmx:afterSettle", "item-shown"]) document.addEventListener(shown, count);
   count();
   const edit = location.hash === "#edit" && one("details#edit");
   if (edit) edit.open = true;

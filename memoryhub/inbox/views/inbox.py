@@ -28,6 +28,7 @@ from memoryhub.permissions import EDITOR, get_workspace, has_role, is_hub_operat
 from sessions_app.models import Workspace
 
 PAGE_ITEMS = 25
+MAX_AHEAD = 6  # items that a page fetches at once before they are shown
 STILL_WAITS = ("row_changed", "nothing_chosen")  # errors after which the item itself is shown again
 
 
@@ -71,11 +72,16 @@ class ListPage:
 def _render(request: HttpRequest, scope: QueueScope, base: str, workspace: Workspace | None) -> HttpResponse:
     counts = count_by_kind(scope)
     page = _list_page(request, scope, base, counts)
+    if keys := request.GET.getlist("ahead")[:MAX_AHEAD]:
+        ahead = [_item_context(request, scope, page, item) for item in page.items if item.key in keys]
+        context = {"workspace": workspace, "list_url": page.url(), "ahead": ahead}
+        return render_page(request, "inbox/ahead.html", context)
     key = request.GET.get("item", "")
     selected = next((item for item in page.items if item.key == key), None) or _find(request, scope, key)
-    context: dict[str, Any] = {
+    context = {
         "workspace": workspace,
         "list": page,
+        "list_url": page.url(),
         "pages": {
             "previous": page.url(number=page.number - 1) if page.number > 1 else "",
             "next": page.url(number=page.number + 1) if page.number < page.last else "",
@@ -87,17 +93,23 @@ def _render(request: HttpRequest, scope: QueueScope, base: str, workspace: Works
     }
     selected = selected or (page.items[0] if page.items else None)
     context |= {"selected": selected, **_bulk(request, workspace, page.kind, counts)}
+    if request.GET.get("part") == "after-decision":  # the page shows the next item already
+        return render_page(request, "inbox/inbox.html#after-decision", context)
     if request.htmx.target == "inbox-list":  # type: ignore[attr-defined]  # an open page renews its list
         return render_page(request, "inbox/inbox.html", context, fragment="list")
-    previous_url, next_url = page.neighbours(selected)
-    context |= {
+    return render_page(request, "inbox/inbox.html", context | _item_context(request, scope, page, selected))
+
+
+def _item_context(request: HttpRequest, scope: QueueScope, page: ListPage, item: InboxItem | None) -> dict[str, Any]:
+    """Return what ``inbox/item.html`` shows of an item."""
+    previous_url, next_url = page.neighbours(item)
+    return {
+        "selected": item,
         "previous_url": previous_url,
         "next_url": next_url,
         "back_url": next_url or previous_url or page.url(),
-        "list_url": page.url(),
-        "detail": detail_context(request, selected, workspaces=scope.workspaces) if selected else {},
+        "detail": detail_context(request, item, workspaces=scope.workspaces) if item else {},
     }
-    return render_page(request, "inbox/inbox.html", context)
 
 
 def _bulk(request: HttpRequest, workspace: Workspace | None, kind: str, counts: Counter[str]) -> dict[str, Any]:
