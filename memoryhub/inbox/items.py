@@ -115,6 +115,12 @@ def load_items(
     return items
 
 
+def item_title(table: str, pk: int) -> str:
+    """Return the title of an item whose row exists, "" if it has none of its own."""
+    found = LOADERS[table]([pk]).get(pk) if table in LOADERS else None
+    return Truncator(found.quote if found and table == "row" else found.title if found else "").chars(80)
+
+
 def needed_role(table: str, workspace: Workspace | None) -> str:
     """Return the role that decides items of a table. Writing to a folder without write-back needs an operator."""
     is_sent_once = table == "document" and workspace is not None and not workspace.write_back

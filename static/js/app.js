@@ -18,7 +18,13 @@ const say = (text, level = "problem", retry = null) => {
     button.addEventListener("click", () => { notice.remove(); retry(); });
     notice.append(button);
   }
-  one("#messages")?.replaceChildren(notice);
+  tell([notice]);
+};
+/* Messages in the inbox say what was decided, so the latest ones stay until there are newer ones. */
+const tell = (notices) => {
+  const place = one("#messages");
+  const kept = one("[data-inbox]") ? all(".notice", place).slice(-2) : [];
+  place?.replaceChildren(...kept.filter((old) => notices.every((one) => one.textContent !== old.textContent)), ...notices);
 };
 const sentences = one("#sentences").dataset; /* in the reader's language */
 document.addEventListener("htmx:responseError", ({ detail: { xhr: { status } } }) =>

@@ -45,7 +45,7 @@
   };
   const take = (decision, page, url) => {
     if (!page.getElementById("inbox-list")) return location.assign(url); /* signed out, say */
-    put(one("#messages"), page.getElementById("messages"));
+    tell(all("#messages .notice", page));
     put(one("#sidenav"), page.getElementById("sidenav"));
     keepFocus(() => {
       if (decision.article && decision.article === theItem()) show(page, url);

@@ -45,6 +45,13 @@ const inboxItems = (() => {
     item.inert = isHeld;
     item.ariaBusy = isHeld ? "true" : null;
   };
+  /* Messages are above the bar that submits a change, which is at the foot of the window, too. */
+  const makeRoom = () => {
+    const { offsetHeight = 0, offsetWidth = 0 } = one("#inbox-detail .review-bar") ?? {};
+    theInbox()?.closest("main").style.setProperty("--review-bar", `${offsetWidth && offsetHeight}px`);
+  };
+  addEventListener("resize", makeRoom);
+  document.addEventListener("item-shown", makeRoom);
   const bringIntoView = () => {
     if (matchMedia("(width < 60rem)").matches) scrollTo({ top: 0, behavior: "instant" });
     else one("#inbox [aria-current='true']")?.scrollIntoView({ block: "nearest" });
@@ -117,10 +124,11 @@ const inboxItems = (() => {
   };
 
   const ignore = () => { say(theInbox().dataset.unseen, "info"); return true; };
+  const undoLatest = () => { all("#messages [data-key='u']").at(-1)?.click(); return true; };
   pageKeys.push((key) => {
     if (!theInbox() || !theItem() || !isShown(theItem()) || key.length !== 1) return false;
     if (key === "j" || key === "k") return move(key === "j" ? 1 : -1);
-    if (key === "u") return deciding.size ? ignore() : follow("#messages [data-key='u']");
+    if (key === "u") return deciding.size ? ignore() : undoLatest();
     if (theItem().inert) return /[ader]/i.test(key) && ignore();
     return follow(`main [data-key="${CSS.escape(key)}"]`);
   });
@@ -147,6 +155,7 @@ const inboxItems = (() => {
   document.addEventListener("htmx:afterSettle", ({ target }) => {
     if (target.id !== "inbox") return;
     aimAtShown();
+    makeRoom();
     bringIntoView();
   });
   /* The text of the row that is kept, unless the person has changed it. */
@@ -156,6 +165,7 @@ const inboxItems = (() => {
     if (texts.includes(box?.value)) box.value = target.dataset.text;
   });
   aimAtShown();
+  makeRoom();
   new MutationObserver(tidy).observe(one("main"), { childList: true, subtree: true });
   tidy();
   return { ahead, deciding, theInbox, theItem, itemOf, fromText, isReady, neighbour, hold, keepFocus, go, tidy, aimAtShown, bringIntoView };

@@ -12,6 +12,8 @@
     const values = parts().map(decision);
     const of = (value) => values.filter((found) => found === value).length;
     output.textContent = output.dataset.count.replace("{accepted}", of("accept")).replace("{rejected}", of("reject")).replace("{waiting}", of(""));
+    const submit = one("[data-submit]", form());
+    if (submit) submit.disabled = !values.some(Boolean);
   };
   const current = () => {
     const part = document.activeElement.closest("[data-part]");

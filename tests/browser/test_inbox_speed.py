@@ -21,6 +21,7 @@ from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+REFUSAL = '<div class="notice"><p>Someone else changed this.</p></div>'
 TEXT = "# Pool\n\n- tea at four\n"
 
 
@@ -137,3 +138,31 @@ def test_a_lost_decision_is_sent_again(page: Page, changes: list[HeldChange], ch
     expect(page.locator("#sidenav .badge")).to_contain_text("20")
     assert statuses()[:3] == ["rejected", "approved", "pending"]
     context.close()
+
+
+def test_the_message_says_what_was_decided_where_it_is_seen(page: Page, changes: list[HeldChange]):
+    propose_text(changes[0].document, "# Sea\n\n- milk\n", base_number=None, reason="parts", by=By(AGENT, NOW))
+    for width, height in ((1440, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"/w/atlas/inbox/?kind=change&item=change-{changes[-1].pk if width > 390 else changes[-2].pk}")
+        page.keyboard.press("r")
+        message = page.locator("#messages .notice").last
+        expect(message).to_contain_text("Change rejected. The document is unchanged. “")
+        expect(message).to_contain_text("MEMORY.md")
+        expect(message.get_by_role("button", name="Undo")).to_be_in_viewport()
+        expect(page.locator("#messages")).to_have_attribute("role", "status")
+
+        last = HeldChange.objects.latest("pk")
+        page.goto(f"/w/atlas/inbox/?kind=change&item=change-{last.pk}")
+        submit = page.locator("[data-submit]")
+        for part in page.locator("[data-part]").all():
+            part.locator(".segments label").last.click()
+        expect(submit).to_be_disabled()
+        page.locator("[data-part] .segments label").first.click()
+        expect(submit).to_be_enabled()
+        page.route(re.compile("/inbox/decide/"), lambda route: route.fulfill(status=422, body=REFUSAL))
+        submit.click()
+        expect(message).to_contain_text("Someone else changed this.")
+        expect(message).to_be_in_viewport()
+        submit.click(trial=True)  # nothing covers it
+        page.unroute(re.compile("/inbox/decide/"))

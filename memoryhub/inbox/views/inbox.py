@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HeldRow
 from memoryhub.inbox.decisions import Outcome, decide
 from memoryhub.inbox.details import detail_context, load_row
-from memoryhub.inbox.items import KINDS, InboxItem, load_items, needed_role
+from memoryhub.inbox.items import KINDS, InboxItem, item_title, load_items, needed_role
 from memoryhub.inbox.queue import QueueScope, count_by_kind, find_in_queue, queue_page
 from memoryhub.inbox.safe_changes import count_safe_changes
 from memoryhub.lib.errors import Conflict, MemoryHubError
@@ -74,11 +74,11 @@ def _render(request: HttpRequest, scope: QueueScope, base: str, workspace: Works
     page = _list_page(request, scope, base, counts)
     if keys := request.GET.getlist("ahead")[:MAX_AHEAD]:
         ahead = [_item_context(request, scope, page, item) for item in page.items if item.key in keys]
-        context = {"workspace": workspace, "list_url": page.url(), "ahead": ahead}
-        return render_page(request, "inbox/ahead.html", context)
+        shown = {"workspace": workspace, "list_url": page.url(), "ahead": ahead}
+        return render_page(request, "inbox/ahead.html", shown)
     key = request.GET.get("item", "")
     selected = next((item for item in page.items if item.key == key), None) or _find(request, scope, key)
-    context = {
+    context: dict[str, Any] = {
         "workspace": workspace,
         "list": page,
         "list_url": page.url(),
@@ -147,16 +147,17 @@ def decide_item(request: HttpRequest) -> HttpResponse:
     pk = parse_int(number)
     row = _load_for_decision(request, table, pk or 0)
     back = request.POST.get("back", "")
+    title = item_title(table, pk or 0)
     try:
         if row is None:
             raise Conflict(gettext("This has been decided already."), code="already_decided")
         outcome = decide(request, table, row, request.POST.get("action", ""))
     except MemoryHubError as error:
-        messages.error(request, error.message)
+        messages.error(request, _named(error.message, title))
         if error.code in STILL_WAITS:
             back = _address(row, f"{table}-{pk}")
     else:
-        _report(request, outcome)
+        _report(request, outcome, title)
         back = _address(row, outcome.item) if outcome.item else back
     is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return redirect(back if is_own else "hub-inbox")
@@ -166,11 +167,16 @@ def _address(row: Any, key: str) -> str:
     return f"{reverse('inbox', args=[row.workspace.slug])}?{urlencode({'item': key})}"
 
 
-def _report(request: HttpRequest, outcome: Outcome) -> None:
+def _report(request: HttpRequest, outcome: Outcome, title: str) -> None:
     if outcome.text:
-        messages.success(request, outcome.text, extra_tags=outcome.undo)
+        messages.success(request, _named(outcome.text, title), extra_tags=outcome.undo)
     if outcome.warning:
-        messages.warning(request, outcome.warning)
+        messages.warning(request, _named(outcome.warning, title))
+
+
+def _named(text: str, title: str) -> str:
+    """Return a message with the title of its item: by now, the page shows another one."""
+    return gettext("%(text)s “%(title)s”") % {"text": text, "title": title} if title else text
 
 
 def _load_for_decision(request: HttpRequest, table: str, pk: int) -> Any:
