@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -184,7 +186,13 @@ def author_of(name: str, run: int | None) -> str:
 PROPOSED = "proposed by an agent"
 ALL_HELD = "all changes by the agent are held"
 REQUESTED = "review was requested"
+_GRAVE = re.compile("override|secret|password|private key|instruction", re.IGNORECASE)
 RULES = (PROPOSED, ALL_HELD, REQUESTED)  # flags that say why a change is held although nothing was found in it
+
+
+def _harm(flag: str) -> int:
+    """Return 0 for the findings that do the most harm, then those about new lines, then others."""
+    return 0 if _GRAVE.search(flag) else 1 if "new line" in flag else 2
 
 
 class HeldChange(models.Model):
@@ -247,16 +255,20 @@ class HeldChange(models.Model):
 
     @property
     def findings(self) -> list[str]:
-        """The flags that say what was found in the change."""
-        return [flag for flag in self.flags if flag not in RULES]
+        """The flags that say what was found in the change, the most harmful first."""
+        return sorted((flag for flag in self.flags if flag not in RULES), key=_harm)
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether it may turn the agent against its people, or has a secret."""
+        return any(_harm(flag) == 0 for flag in self.findings)
 
     @property
     def title(self) -> str:
-        """The document with what was found. Never the author's own reason, which may be written to mislead."""
-        found = "; ".join(self.findings)
-        if not found:
+        """The document with the worst finding. Never the author's own reason, which may be written to mislead."""
+        if not self.findings:
             return gettext("Change to %(name)s") % {"name": self.document.name}
-        return f"{self.document.name}: {found}"
+        return f"{self.document.name}: {self.findings[0]}"
 
     @property
     def decision(self) -> str:

@@ -13,7 +13,6 @@ from django.utils.translation import gettext
 
 from memoryhub.lib.charts import Proportion, proportion
 from memoryhub.lib.time_charts import Series, TimeChart, time_chart
-from memoryhub.models import AccessRecord
 from sessions_app.models import AuditRecord, DailyTotal, Run, Session, Workspace
 from sessions_app.services.access_log import reads_by_agents
 from sessions_app.services.stats import TokenFigures

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Coalesce, Substr
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.text import Truncator
@@ -30,6 +31,7 @@ from sessions_app.models import ImportReport, Membership, Run, WebhookDelivery, 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
 TITLE_CHARS = 160
 READ_CHARS = 2_000
+READ_LINES = 60_000  # characters of a document in which the first changed line is looked for
 SEVERITIES = ("problem", "warning", "info")
 KINDS = {  # label of the filter, label of one item
     "change": (gettext_lazy("Changes"), gettext_lazy("Change")),
@@ -59,7 +61,8 @@ REASONS: dict[str, Promise] = {
 @dataclass(frozen=True)
 class InboxItem:
     """One item. ``quote``: what an agent says about it. ``url``: the page of its row. ``refusal``: why the person may
-    not decide it, "" if they may."""
+    not decide it, "" if they may. ``line``: the first line that a change adds or removes, with its sign. ``chips``:
+    its findings after the worst, which is in the title."""
 
     row: QueueRow
     title: str
@@ -68,6 +71,9 @@ class InboxItem:
     url: str
     workspace: Workspace | None
     refusal: str
+    line: tuple[str, str] = ("", "")
+    chips: tuple[str, ...] = ()
+    is_grave: bool = False
 
     @property
     def key(self) -> str:
@@ -75,7 +81,7 @@ class InboxItem:
 
     @property
     def severity(self) -> str:
-        return SEVERITIES[self.row.severity]
+        return SEVERITIES[0 if self.is_grave else self.row.severity]
 
     @property
     def label(self) -> str:
@@ -88,6 +94,9 @@ class _Text:
     note: str = ""
     url: str = ""
     quote: str = ""
+    line: tuple[str, str] = ("", "")
+    chips: tuple[str, ...] = ()
+    is_grave: bool = False
 
 
 def load_items(
@@ -111,7 +120,8 @@ def load_items(
         if text:
             workspace = workspaces.get(row.workspace or 0)
             refusal = "" if is_hub_operator(user) else _refusal(row, workspace, roles.get(row.workspace or 0, ""))
-            items.append(InboxItem(row, text.title, text.note, text.quote, text.url, workspace, refusal))
+            item = InboxItem(row, text.title, text.note, text.quote, text.url, workspace, refusal)
+            items.append(replace(item, line=text.line, chips=text.chips, is_grave=text.is_grave))
     return items
 
 
@@ -142,10 +152,31 @@ def _sentence(text: str) -> str:
 
 def _changes(pks: Collection[int]) -> dict[int, _Text]:
     rows = HeldChange.objects.filter(pk__in=pks).select_related("document").defer("proposed", "raw")
+    rows = rows.annotate(
+        old_start=Coalesce(Substr("ours__content", 1, READ_LINES), Value("")),
+        new_start=Substr("proposed", 1, READ_LINES),
+    )
     return {
-        row.pk: _Text(_short(row.title), row.author, quote=_short(masked(row.reason)) if row.has_own_reason else "")
+        row.pk: _Text(
+            _short(row.title),
+            row.author,
+            quote=_short(masked(row.reason)) if row.has_own_reason else "",
+            line=_first_line(row.old_start, row.new_start),
+            chips=tuple(row.findings[1:]),
+            is_grave=row.is_grave,
+        )
         for row in rows
     }
+
+
+def _first_line(old: str, new: str) -> tuple[str, str]:
+    """Return the first line that a text adds, or else removes, with its sign and without secrets."""
+    before, after = (text.split("\n")[: -1 if len(text) == READ_LINES else None] for text in (old, new))
+    for sign, lines, others in (("+", after, set(before)), ("−", before, set(after))):
+        for line in lines:
+            if line.strip() and line not in others:
+                return sign, _short(masked(line))
+    return "", ""
 
 
 def _held_rows(pks: Collection[int]) -> dict[int, _Text]:

@@ -18,6 +18,7 @@ from knowledge_app.services.documents.held_changes import (
     hunks_of,
     keep_ours,
     refused_lines,
+    rest_flags,
     stale_hunks,
     supersede,
     text_with,
@@ -141,8 +142,9 @@ def decide_parts(
             keep_ours(change, by=by)
         if waiting:
             wanted = text_with(change, {*taken, *waiting})
-            flags = list(dict.fromkeys(flags)) or change.flags
-            rest = hold_rest(change, text_with(change, taken), wanted, flags=flags, by=by)
+            accepted_text = text_with(change, taken)
+            flags = list(dict.fromkeys(flags)) or rest_flags(change, accepted_text, wanted)
+            rest = hold_rest(change, accepted_text, wanted, flags=flags, by=by)
     return Decided(len(taken), len(rejected), len(waiting), len(stale), rest)
 
 

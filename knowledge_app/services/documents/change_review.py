@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 
 from django.db.models import QuerySet
 
@@ -113,15 +114,18 @@ def give_way(change: HeldChange, *, by: By) -> None:
         cancel_run(change.run, by=by)
 
 
-def store_held(change: HeldChange, words: str, *, by: By, session: Session | None = None) -> HeldChange:
-    """Store a new held change with its workspace, hash, time and audit record. ``words``: for the audit log.
+def store_held(
+    change: HeldChange, words: str, *, by: By, session: Session | None = None, at: datetime | None = None
+) -> HeldChange:
+    """Store a new held change with its workspace, hash, time and audit record.
 
     A pending change with the same text gives way to it, whoever proposed that: a person decides about a text once.
+    ``words``: for the audit log. ``at``: when it was proposed, if not now.
     """
     document = change.document
     change.workspace_id = document.workspace_id
     change.proposed_hash = content_hash(change.proposed)
-    change.created_at = by.at
+    change.created_at = at or by.at
     if same := pending_with(document, change.proposed_hash):
         give_way(same, by=by)
     change.save(force_insert=True)

@@ -12,11 +12,12 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange, MemoryDocument
-from knowledge_app.models.documents import DECIDED_FILE
-from knowledge_app.services.documents.change_review import store_held
+from knowledge_app.models.documents import DECIDED_FILE, REQUESTED, RULES
+from knowledge_app.services.documents.change_review import judge, store_held
 from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import content_hash, lock_document, revise_document
 from memoryhub.lib.errors import Conflict
+from memoryhub.lib.text.change_guard import check_change
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.merge import merge_texts, overlapping, overlay_texts
 from sessions_app.services.audit import Actor, By, record
@@ -172,7 +173,16 @@ def hold_rest(change: HeldChange, accepted: str, wanted: str, *, flags: Sequence
         author_name=change.author_name,
         file_restored_at=change.file_restored_at,
     )
-    return store_held(rest, f"undecided parts of change {change.pk} are held", by=by)
+    words = f"undecided parts of change {change.pk} are held"
+    return store_held(rest, words, by=by, at=change.created_at)
+
+
+def rest_flags(change: HeldChange, accepted: str, wanted: str) -> list[str]:
+    """Return why a person must review what still waits of a change, without what was found in its decided parts."""
+    if not change.findings:
+        return list(change.flags)
+    rules = [flag for flag in change.flags if flag in RULES]
+    return [*rules, *judge(change.document, check_change(accepted, wanted))] or [REQUESTED]
 
 
 @transaction.atomic

@@ -13,7 +13,7 @@ from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import lock_document, restore_facts, revise_document
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict
-from sessions_app.models import Run
+from sessions_app.models import AuditRecord, Run
 from sessions_app.services.audit import By, record
 from sessions_app.services.runs import hold_run_again
 
@@ -45,7 +45,11 @@ def undo_decision(change: HeldChange, *, by: By) -> None:
 
 def _withdraw_rest(change: HeldChange, decided_at: datetime, by: By) -> None:
     """Supersede the change with the parts that weren't decided, if there is one. Raises Conflict."""
-    rest = HeldChange.objects.filter(document=change.document_id, pk__gt=change.pk, created_at=decided_at)
+    later = HeldChange.objects.filter(document=change.document_id, pk__gt=change.pk)
+    pks = [str(pk) for pk in later.values_list("pk", flat=True)]
+    records = AuditRecord.objects.filter(object_kind="held_change", object_id__in=pks, action="change.held")
+    held = [int(pk) for pk in records.filter(at=decided_at).values_list("object_id", flat=True)]
+    rest = later.filter(pk__in=held)
     if rest.exclude(status__in=(HeldChange.Status.PENDING, HeldChange.Status.SUPERSEDED)).exists():
         raise _refusal(gettext("Other parts of this change have been decided since. Undo that first."))
     rest.filter(status=HeldChange.Status.PENDING).update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at)
