@@ -179,3 +179,21 @@ def test_a_rejected_part_is_as_readable_as_the_others(page: Page, changes: list[
     for part in page.locator("[data-part]").all():
         part.locator(".segments label").nth(1).click()
     assert accessibility_faults(page) == []
+
+
+def test_u_only_undoes_and_parts_say_what_the_last_key_does(page: Page, changes: list[HeldChange]):
+    text = "# Sea\n\n- milk\n"
+    change = propose_text(changes[0].document, text, base_number=None, reason="parts", by=By(AGENT, NOW))
+    page.goto(f"/w/atlas/inbox/?kind=change&item=change-{change.pk}")
+    expect(page.locator(".review-bar")).to_contain_text("The key that decides the last part also submits.")
+
+    page.keyboard.press("R")
+    expect(page.locator("#messages")).to_contain_text("Change rejected.")
+    page.keyboard.press("u")
+    expect(page.locator("#messages")).to_contain_text("Undone.")
+    page.locator("[data-dismiss]").click()
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+
+    expect(page.locator("#inbox-detail")).to_be_visible()
+    assert statuses() == ["pending"] * 23
