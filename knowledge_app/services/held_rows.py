@@ -94,7 +94,7 @@ def hold_flagged(rows: Sequence[Any], by: By) -> None:
     """
     if by.actor.kind not in ("agent", "run") or not rows:
         return
-    against = _decided(rows[0].workspace, rows)
+    against = _decided(rows[0].workspace, rows, RemovedTexts(rows[0].workspace, apart_from=rows))
     for row in rows:
         if findings := (findings_of(row) if by.actor.kind == "agent" else []) or against(row):
             _hold(row, findings, by)
@@ -115,7 +115,7 @@ def hold_imported(
     New rows that go against what people decided are held, too. ``changed``: the names of the changed fields by row.
     ``waiting``: how many other flagged changes are proposed. In a dry run, rows are only counted.
     """
-    against = _decided(workspace, new)
+    against = _decided(workspace, new, RemovedTexts(workspace, apart_from=new))
     flagged = [(row, findings) for row in new if (findings := findings_of(row) or against(row))]
     count = len(flagged) + waiting + sum(1 for row, names in changed.items() if findings_of(row, names))
     if not dry_run:
@@ -130,9 +130,8 @@ def hold_imported(
     return [Problem(path, None, what, "held for review", "held")]
 
 
-def _decided(workspace: Workspace, rows: Sequence[Any]) -> Callable[[Any], list[Finding]]:
-    """Return a function that tells what is wrong with new rows of one table, considering what people decided."""
-    removed = RemovedTexts(workspace, apart_from=rows)
+def _decided(workspace: Workspace, rows: Sequence[Any], removed: RemovedTexts) -> Callable[[Any], list[Finding]]:
+    """Return a function that tells what is wrong with new or held rows of one table by what people decided."""
     keys = keys_like_decided_ones(workspace, {row.key for row in rows if isinstance(row, KeyValue)})
 
     def findings(row: Any) -> list[Finding]:
@@ -181,31 +180,51 @@ def _hold_new(workspace: Workspace, flagged: Sequence[tuple[Any, list[Finding]]]
 def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: bool) -> None:
     """Hold or release rows of one table by their changed fields.
 
-    Text that a person enters is approved. What an agent or its file changes is checked, and so is what an undo
-    restores.
+    Text that a person enters is approved. What an agent or its file changes or takes back in is checked, and so is
+    what an undo restores. A held row is checked like a new one.
     """
-    retexted = {row: names for row, names in changed.items() if set(names) & set(TEXTS.get(type(row), ()))}
+    is_agents = by.actor.kind in ("agent", AGENTS_FILE.kind)
+    retexted = {
+        row: texts for row, names in changed.items() if (texts := _changed_texts(row, names, is_agents=is_agents))
+    }
     if not retexted:
         return
     link = LINKS[type(next(iter(retexted)))]
     held = {getattr(one, f"{link}_id"): one for one in HeldRow.objects.filter(**{f"{link}__in": list(retexted)})}
     rows = list(retexted)
     removed = RemovedTexts(rows[0].workspace, apart_from=rows)
+    against = _decided(rows[0].workspace, [row for row in rows if row.pk in held], removed)
     for row, names in retexted.items():
         hold = held.get(row.pk)
-        if by.actor.kind in ("agent", AGENTS_FILE.kind) or is_undo:
-            fields = None if hold else names
-            findings = findings_of(row, fields)
-            if not findings and not is_undo:
-                findings = _repeats(row, removed, fields)
-            if findings:
-                _hold(row, findings, by)
+        if hold and (is_agents or is_undo):
+            findings = findings_of(row) or against(row)
+        elif is_agents or is_undo:
+            findings = findings_of(row, names) or ([] if is_undo else _repeats(row, removed, names))
         else:
-            findings = [one for one in hold.findings if one["field"] not in names] if hold else []
-            if hold and findings:
-                HeldRow.objects.filter(pk=hold.pk).update(findings=findings)
-        if hold and not findings:
+            _approve_texts(hold, names)
+            continue
+        if findings:
+            _hold(row, findings, by)
+        elif hold:
             hold.delete()
+
+
+def _changed_texts(row: Any, names: Collection[str], *, is_agents: bool) -> set[str]:
+    """Return which of the changed fields are checked: all texts if an agent takes a withdrawn row back in."""
+    texts = set(TEXTS.get(type(row), ()))
+    is_back = is_agents and "withdrawn_at" in names and row.withdrawn_at is None
+    return texts if is_back else texts & set(names)
+
+
+def _approve_texts(hold: HeldRow | None, names: Collection[str]) -> None:
+    """Take the findings in fields that a person entered from a hold, and end it if there are no others."""
+    if hold is None:
+        return
+    hold.findings = [one for one in hold.findings if one["field"] not in names]
+    if hold.findings:
+        hold.save(update_fields=["findings"])
+    else:
+        hold.delete()
 
 
 def _hold(row: Any, findings: list[Finding], by: By) -> None:

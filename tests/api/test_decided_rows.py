@@ -8,9 +8,10 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import HeldRow, KeyValue, KnowledgeEntry
+from knowledge_app.services.rows.held_row_decisions import approve_row
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
-from knowledge_app.services.rows.undoable_edits import edit_rows
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.lib.tables import Table
 from memoryhub.runs.review import approve_run
 from memoryhub.spreadsheets.importing import import_rows
@@ -119,6 +120,37 @@ def test_a_new_key_that_is_almost_one_that_a_person_decided_about_is_held(agent,
 
     assert answer.json()["held"]
     assert "decided" in {one["code"] for one in answer.json()["findings"]}
+
+
+@pytest.mark.parametrize("texts", [["Porto"], ["Porto", "Braga"], [ORDER, "Porto"]])
+def test_a_held_key_is_still_held_when_its_value_changes(agent, home, texts):
+    edit(home, "assign", value=NEW)
+    agent("PUT", "/value?key=Home", {"value": "Braga"})
+
+    answers = [agent("PUT", "/value?key=Home", {"value": text}).json() for text in texts]
+
+    assert all(answer["held"] for answer in answers)
+    assert [one["code"] for one in answers[-1]["findings"]] == ["decided"]
+    assert agent("GET", "/value?key=Home").status_code == 409
+
+
+def test_a_held_key_is_still_held_when_a_change_of_its_value_is_undone(agent, home):
+    edit(home, "assign", value=NEW)
+    for text in ("Braga", "Porto"):
+        agent("PUT", "/value?key=Home", {"value": text})
+
+    undo_edit(Run.objects.latest("pk"), by=by_person())
+
+    assert HeldRow.objects.get().key_value.value == "Braga"
+
+
+def test_a_held_key_that_a_person_approved_takes_other_values(agent, home):
+    edit(home, "assign", value=NEW)
+    agent("PUT", "/value?key=Home", {"value": "Braga"})
+    approve_row(HeldRow.objects.get(), by=by_person())
+
+    assert not agent("PUT", "/value?key=Home", {"value": "Porto"}).json()["held"]
+    assert value(agent, "Home") == "Porto"
 
 
 def test_a_key_that_is_almost_one_of_the_agents_is_not_held(agent, home):

@@ -201,6 +201,21 @@ def test_a_key_that_is_almost_a_withdrawn_one_is_held(tmp_path):
     assert [one.outcome for one in tally.problems] == ["held"]
 
 
+def test_a_held_key_is_still_held_when_the_file_changes_its_value(tmp_path):
+    folder = tmp_path / "grid"
+    folder.mkdir()
+    (folder / "kv.json").write_text(json.dumps({"home": "Lisbon"}))
+    read(folder)
+    correct(folder, "Porto")
+
+    for text in ("Braga", "Faro", "Braga"):
+        (folder / "kv.json").write_text(json.dumps({"home": "Lisbon", "Home": text}))
+        read(folder)
+
+        assert served(folder) == ["Porto"]
+        assert HeldRow.objects.get().findings[0]["code"] == "decided"
+
+
 def test_an_unflagged_change_of_the_agents_own_row_is_taken(agent):
     read(agent, ORDER)
 

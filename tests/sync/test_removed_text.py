@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_app.models import HeldChange, HeldRow, KnowledgeEntry, MemoryDocument
+from knowledge_app.models import HeldChange, HeldRow, KeyValue, KnowledgeEntry, MemoryDocument
 from knowledge_app.services.documents.proposals import append_fact, propose_text, write_text
 from knowledge_app.services.rows.agent_changes import change_entry_as_agent
 from knowledge_app.services.rows.held_row_decisions import approve_row
@@ -181,6 +181,16 @@ def test_an_agent_that_rewords_its_own_row_to_what_was_removed_is_held(removed):
     save_entry(KnowledgeEntry.objects.get(), {"content": WRONG}, by=by(AGENT, DAY + 1))
 
     assert HeldRow.objects.exists()
+
+
+def test_a_key_that_an_agent_takes_back_in_is_held_if_its_value_was_removed_since(removed):
+    set_value(removed, AGENT, WRONG)
+    approve_row(HeldRow.objects.get(), by=by(PERSON))
+    edit_rows(removed, "key_values", "withdraw", [KeyValue.objects.get().pk], by=by(AGENT))
+
+    set_value(removed, AGENT, WRONG)
+
+    assert HeldRow.objects.get().findings[0]["code"] == "removed"
 
 
 @pytest.mark.parametrize(
