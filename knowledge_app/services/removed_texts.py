@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
+from typing import Any
 
-from django.db.models import Model, Q, TextField
+from django.db.models import BooleanField, ExpressionWrapper, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from knowledge_app.models import (
@@ -30,6 +32,7 @@ from sessions_app.models import Run, Workspace
 MAX_REVISIONS = 100  # that people made and that the sync compares with the agent's file, newest first
 MAX_COMPARED = 2_000  # that people made or refused in a workspace and whose lines are known, newest first
 MAX_JOINED_LINES = 4  # over which words may come in another order
+AGENTS = '"actor":["agent"'  # in the options of their edits
 TABLES = {NAMES[model]: (model, field) for model, field in REPEATING.items()}
 
 
@@ -208,31 +211,35 @@ def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
     """Yield the texts of rows that were withdrawn, also by merging them into others, except by agents."""
     model, field = TABLES[table]
     rows = model._default_manager.filter(workspace=workspace).exclude(withdrawn_at=None)
-    texts = {pk: text for pk, text in rows.values_list("pk", field) if _is_recognised(table, text)}
+    texts = {(pk, at): text for pk, at, text in rows.values_list("pk", "withdrawn_at", field)}
     if not texts:
         return
-    edits = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id__in=list(texts)[-10_000:])
-    latest = {row.object_id: row.run.options for row in edits.select_related("run").order_by("pk")}
-    for pk, text in texts.items():
-        if latest.get(pk, {}).get("actor", [""])[0] != "agent":
+    edits = _edits(workspace, table).annotate(text=Cast("after", TextField()))
+    withdrawing = edits.filter(text__contains='"withdrawn_at":"').order_by("pk")
+    latest = {
+        pk: (datetime.fromisoformat(after["withdrawn_at"]), is_agents)
+        for pk, after, is_agents in withdrawing.values_list("object_id", "after", "is_agents")
+    }
+    for (pk, at), text in texts.items():
+        if latest.get(pk) != (at, True) and _is_recognised(table, text):
             yield text
 
 
 def _replaced(workspace: Workspace, table: str) -> Iterator[str]:
-    """Yield the texts that people replaced in rows of a table."""
+    """Yield the texts that people replaced in rows of a table, also by undoing what agents changed."""
     field = TABLES[table][1]
-    edits = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT).annotate(text=Cast("options", TextField()))
-    made = edits.exclude(status__in=(Run.Status.HELD, Run.Status.CANCELLED))  # proposals change nothing
-    runs = [
-        pk
-        for pk, options in made.filter(text__contains=f'"{field}"').values_list("pk", "options")
-        if options.get("table") == table
-        and field in (options.get("values") or {})
-        and (options.get("actor") or [""])[0] != "agent"
-    ]
-    befores = EditedRow.objects.filter(run__in=runs).values_list("before", flat=True)
-    texts = (before[field] for before in befores if before and before.get(field))
+    edits = _edits(workspace, table).filter(is_agents=False).annotate(text=Cast("before", TextField()))
+    befores = edits.filter(text__contains=f'"{field}":').values_list("before", flat=True)
+    texts = (before[field] for before in befores if before.get(field))
     yield from (text for text in texts if _is_recognised(table, text))
+
+
+def _edits(workspace: Workspace, table: str) -> QuerySet[Any]:
+    """Return the edited rows of a table, with whether an agent edited them."""
+    runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT).annotate(text=Cast("options", TextField()))
+    by_agents = Q(run__in=runs.filter(text__contains=AGENTS).values("pk"))
+    edits = EditedRow.objects.filter(run__workspace=workspace, table=table)
+    return edits.annotate(is_agents=ExpressionWrapper(by_agents, BooleanField()))
 
 
 def _corrected_values(workspace: Workspace) -> Iterator[str]:
