@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Model, QuerySet, TextField
@@ -87,11 +88,19 @@ def _written(rows: Sequence[Any]) -> Iterator[int]:
             yield from pks.intersection(detail.get("added", ()))
     else:
         yield from map(int, added.filter(object_id__in=map(str, pks)).values_list("object_id", flat=True))
-    imported = people.filter(action="rows.imported").values_list("at", "detail")
-    times = [at for at, detail in imported if detail.get("table") == table]
-    if times:
+    if times := imports(rows[0].workspace)[table]:
         history: Any = type(rows[0]).history
         yield from history.filter(id__in=pks, history_date__in=times).values_list("id", flat=True)
+
+
+def imports(workspace: Workspace) -> defaultdict[str, list[datetime]]:
+    """Return when people imported tables, by their names: the dates that the rows' histories have."""
+    found: defaultdict[str, list[datetime]] = defaultdict(list)
+    records = AuditRecord.objects.filter(object_kind="workspace", object_id=str(workspace.pk), workspace=workspace)
+    by_people = records.filter(action="rows.imported", actor_kind__in=PEOPLE)
+    for at, detail in by_people.values_list("at", "detail"):
+        found[detail.get("table", "")].append(at)
+    return found
 
 
 def was_rejected(run: Run) -> bool:

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
-from django.db.models import BooleanField, ExpressionWrapper, Model, Q, QuerySet, TextField
+from django.db.models import BooleanField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
 from knowledge_app.models import (
@@ -24,7 +24,7 @@ from knowledge_app.models import (
     MemoryDocument,
     MemoryRevision,
 )
-from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, rejected_edits
+from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, imports, rejected_edits
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, joined, words_of
 from sessions_app.models import Run, Workspace
@@ -57,9 +57,11 @@ class RemovedTexts:
         yield from _replaced_lines(self.workspace)
         yield from _rejected_lines(self.workspace)
         yield from _rejected_edits(self.workspace)
+        imported = imports(self.workspace)
         for table in TABLES:
             yield from _withdrawn(self.workspace, table)
             yield from _replaced(self.workspace, table)
+            yield from _replaced_by_import(self.workspace, table, imported[table])
         yield from _corrected_values(self.workspace)
 
     @cached_property
@@ -232,6 +234,20 @@ def _replaced(workspace: Workspace, table: str) -> Iterator[str]:
     befores = edits.filter(text__contains=f'"{field}":').values_list("before", flat=True)
     texts = (before[field] for before in befores if before.get(field))
     yield from (text for text in texts if _is_recognised(table, text))
+
+
+def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[datetime]) -> Iterator[str]:
+    """Yield the texts that people replaced by importing tables at certain times."""
+    if not times:
+        return
+    model, field = TABLES[table]
+    states: Any = model.history  # type: ignore[attr-defined]
+    earlier = states.filter(id=OuterRef("id"), history_id__lt=OuterRef("history_id")).order_by("-history_id")
+    imported = states.filter(workspace=workspace, history_date__in=times)
+    befores = (
+        imported.annotate(before=Subquery(earlier.values(field)[:1])).exclude(before=None).exclude(before=F(field))
+    )
+    yield from (text for text in befores.values_list("before", flat=True) if _is_recognised(table, text))
 
 
 def _edits(workspace: Workspace, table: str) -> QuerySet[Any]:
