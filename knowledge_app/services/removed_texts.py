@@ -26,6 +26,7 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, imports, rejected_edits
 from memoryhub.lib.text.change_guard import compare_facts
+from memoryhub.lib.text.facts import fact_lines
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, joined, words_of
 from sessions_app.models import Run, Workspace
 
@@ -167,7 +168,7 @@ def _line_changes(
 
 
 def _rejected_lines(workspace: Workspace) -> Iterator[str]:
-    """Yield the telling lines that people refused to add to documents."""
+    """Yield the facts and telling lines that people refused to add to documents."""
     rejected = Q(status=HeldChange.Status.REJECTED)
     in_part = Q(status=HeldChange.Status.APPROVED) & ~Q(decided_parts={})
     changes = HeldChange.objects.filter(rejected | in_part, workspace=workspace).order_by("-pk")
@@ -182,17 +183,19 @@ def _rejected_lines(workspace: Workspace) -> Iterator[str]:
 def _refused_lines(
     pk: int, _proposed: str, _base: str | None, _ours: str | None, numbers: tuple[int, ...] | None
 ) -> tuple[str, ...]:
-    """Return the telling lines that a held change would have added, only those with the ``numbers`` if given.
+    """Return the facts and telling lines that a held change would have added: those with the ``numbers``, if given.
 
     Cached by hashes, as ``_line_changes``.
     """
     texts = HeldChange.objects.values_list("proposed", "base__content", "ours__content").get(pk=pk)
     proposed, *others = ((text or "").split("\n") for text in texts)
     known = {line for lines in others for line in lines}
+    facts = {fact.line for fact in fact_lines(texts[0]) if "\n" not in fact.text}
+    chosen = range(1, len(proposed) + 1) if numbers is None else set(numbers)
     return tuple(
         line
         for number, line in enumerate(proposed, 1)
-        if line not in known and (numbers is None or number in numbers) and is_telling(words_of(line))
+        if line not in known and number in chosen and (number in facts or is_telling(words_of(line)))
     )
 
 
@@ -201,7 +204,7 @@ def _rejected_edits(workspace: Workspace) -> Iterator[str]:
     for options in rejected_edits(workspace).values_list("options", flat=True):
         _, field = TABLES.get(options["table"], (None, ""))
         text = (options.get("values") or {}).get(field)
-        if isinstance(text, str) and is_telling(words_of(text)):
+        if isinstance(text, str) and _is_recognised(options["table"], text):
             yield text
 
 
