@@ -126,9 +126,12 @@ def load_items(
 
 
 def item_title(table: str, pk: int) -> str:
-    """Return the title of an item whose row exists, "" if it has none of its own."""
+    """Return what a message calls an item whose row exists, "" if it has no title of its own."""
     found = LOADERS[table]([pk]).get(pk) if table in LOADERS else None
-    return Truncator(found.quote if found and table == "row" else found.title if found else "").chars(80)
+    if found is None:
+        return ""
+    title = found.quote if table == "row" else found.title
+    return Truncator(" ".join([title, *filter(None, found.line)])).chars(120)
 
 
 def needed_role(table: str, workspace: Workspace | None) -> str:

@@ -149,7 +149,7 @@ def test_the_message_says_what_was_decided_where_it_is_seen(page: Page, changes:
         page.keyboard.press("r")
         message = page.locator("#messages .notice").last
         expect(message).to_contain_text("Change rejected. The document is unchanged. “")
-        expect(message).to_contain_text("MEMORY.md")
+        expect(message).to_contain_text(re.compile(r"MEMORY\.md \+ - \d+ cups"))
         expect(message.get_by_role("button", name="Undo")).to_be_in_viewport()
         expect(page.locator("#messages")).to_have_attribute("role", "status")
 
