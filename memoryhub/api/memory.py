@@ -10,7 +10,7 @@ from django.utils import timezone
 from ninja import Header, Query, Router, Status
 
 from memoryhub.agents.operations import memory as operations
-from memoryhub.api import requests, responses, why_responses
+from memoryhub.api import requests, responses
 from memoryhub.api.auth import APPEND, EDIT, READ, caller_of
 from memoryhub.api.parameters import Cursor, Limit, Name, RowId, SharedWorkspace, Text
 from memoryhub.lib.errors import Invalid
@@ -59,7 +59,7 @@ def list_revisions(request: HttpRequest, name: Name, cursor: Cursor = "", limit:
     return {"items": items, "next": next_cursor}
 
 
-@router.get("/facts/{pk}/why", response=why_responses.WhyAnswer, auth=READ)
+@router.get("/facts/{pk}/why", response=responses.WhyAnswer, auth=READ)
 def explain_fact(request: HttpRequest, pk: RowId) -> Any:
     """Explain a fact of a document: where it came from, how certain that is, and its revisions.
 

@@ -7,6 +7,11 @@ from typing import Any, Generic, TypeVar
 
 from ninja import Schema
 
+from memoryhub.api.why_responses import FactAnswer as FactAnswer
+from memoryhub.api.why_responses import MessageAnswer as MessageAnswer
+from memoryhub.api.why_responses import OriginAnswer as OriginAnswer
+from memoryhub.api.why_responses import WhyAnswer as WhyAnswer
+
 Item = TypeVar("Item")
 
 

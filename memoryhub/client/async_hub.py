@@ -13,7 +13,6 @@ import httpx2
 from memoryhub.client import calls
 from memoryhub.client.caching import OnError, skip_cache
 from memoryhub.client.errors import MemoryHubError
-from memoryhub.client.explanations import Why
 from memoryhub.client.results import (
     Appended,
     Context,
@@ -35,6 +34,7 @@ from memoryhub.client.results import (
     Run,
     Session,
     ValueWritten,
+    Why,
     Written,
 )
 from memoryhub.client.transport import (

@@ -10,7 +10,6 @@ from urllib.parse import quote
 import httpx2
 
 from memoryhub.client.errors import BadRequest
-from memoryhub.client.explanations import Why
 from memoryhub.client.results import (
     Appended,
     Context,
@@ -32,6 +31,7 @@ from memoryhub.client.results import (
     Run,
     Session,
     ValueWritten,
+    Why,
     Written,
 )
 

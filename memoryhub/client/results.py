@@ -8,6 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
+from memoryhub.client.explanations import Fact as Fact
+from memoryhub.client.explanations import Message as Message
+from memoryhub.client.explanations import Origin as Origin
+from memoryhub.client.explanations import Why as Why
+
 T = TypeVar("T")
 
 
