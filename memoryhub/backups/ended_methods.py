@@ -1,8 +1,9 @@
-"""Second factors, recovery codes, sign-ins with a provider, webhooks and switches of the database that a restore
-replaces. What ended since the backup ends again, and of two states of a switch the stricter one counts.
+"""Ways to sign in, webhooks, folders and settings of the database that a restore replaces: second factors, recovery
+codes and sign-ins with a provider. What ended since the backup ends again, of two states of a setting the stricter
+one counts, and texts are sent to the models of the present.
 
 Rows begin with the keys of what they belong to: name and creation time of an account, id and creation time of a
-workspace. Plain SQL, because either database may lack migrations.
+workspace or a folder. Plain SQL, because either database may lack migrations.
 """
 
 from __future__ import annotations
@@ -18,9 +19,17 @@ from django.utils.translation import gettext
 
 FACTORS, CODES = "memoryhub_secondfactor", "memoryhub_recoverycode"
 IDENTITIES, WEBHOOKS = "memoryhub_identity", "sessions_app_webhook"
-WORKSPACES = "sessions_app_workspace"
-SWITCHES = ("is_followed", "write_instructions")  # off is stricter; restoring turns write_back off in any case
+WORKSPACES, FOLDERS, SETTINGS = "sessions_app_workspace", "sessions_app_sourcefolder", "memoryhub_storedsetting"
 STRICTNESS = ("accept", "hold_risky", "hold_all")  # of agent_changes
+_SWITCHES = (  # off is stricter; restoring turns write_back off in any case
+    "is_followed write_instructions auto_consolidate auto_compress auto_extract dense_search persist_memory "
+    "knowledge_in_context cache_enabled"
+)
+_MODELS = (
+    "model model_base_url consolidation_model extraction_model embedding_provider embedding_model embedding_base_url"
+)
+SWITCHES, MODELS = tuple(_SWITCHES.split()), tuple(_MODELS.split())
+OF_WORKSPACE = ("agent_changes", *SWITCHES, "daily_token_budget", *MODELS)  # new ones last: they are in kept files
 _OF_USER = "SELECT u.username, u.date_joined, {} FROM {} t JOIN auth_user u ON u.id = t.user_id"
 _OF_WORKSPACE = "SELECT w.id, w.created_at, {} FROM {} t JOIN sessions_app_workspace w ON w.id = t.workspace_id"
 _INSERT_FACTOR = "INSERT INTO memoryhub_secondfactor (user_id, secret, last_step, created_at) VALUES (%s, %s, %s, %s)"
@@ -32,6 +41,12 @@ _END_IDENTITY = """
     UPDATE memoryhub_identity SET ended_at = %s
     WHERE user_id = %s AND issuer = %s AND subject = %s AND ended_at IS NULL
 """
+_FOLDERS = """
+    SELECT f.id, f.created_at, w.slug, f.label, f.is_followed, f.removed_at FROM sessions_app_sourcefolder f
+    JOIN sessions_app_workspace w ON w.id = f.workspace_id
+"""
+_SETTINGS = "SELECT name, value, updated_by, updated_at FROM memoryhub_storedsetting"
+_INSERT_SETTING = "INSERT INTO memoryhub_storedsetting (name, value, updated_by, updated_at) VALUES (%s, %s, %s, %s)"
 _DELETE_IDENTITY = "DELETE FROM memoryhub_identity WHERE user_id = %s AND issuer = %s AND subject = %s"
 Key = tuple[Any, Any]
 Methods = dict[str, list[tuple[Any, ...]]]
@@ -48,9 +63,8 @@ class Again:
 def read_methods(database: BaseDatabaseWrapper, cursor: Any) -> Methods:
     """Return the rows of each table that the database has."""
     found: Methods = {}
-    for table in {FACTORS, CODES, IDENTITIES, WEBHOOKS, WORKSPACES}.intersection(
-        database.introspection.table_names(cursor)
-    ):
+    tables = {FACTORS, CODES, IDENTITIES, WEBHOOKS, WORKSPACES, FOLDERS, SETTINGS}
+    for table in tables.intersection(database.introspection.table_names(cursor)):
         cursor.execute(_query(table, _columns(database, cursor, table)))
         found[table] = [tuple(row) for row in cursor.fetchall()]
     return found
@@ -62,10 +76,12 @@ def _columns(database: BaseDatabaseWrapper, cursor: Any, table: str) -> set[str]
 
 def _query(table: str, columns: Collection[str]) -> str:
     if table == WORKSPACES:
-        named = [name if name in columns else "NULL" for name in ("slug", "agent_changes", *SWITCHES)]
+        named = [name if name in columns else "NULL" for name in ("slug", *OF_WORKSPACE)]
         return f"SELECT id, created_at, {', '.join(named)} FROM {WORKSPACES}"  # noqa: S608  our own names
     if table == WEBHOOKS:
         return _OF_WORKSPACE.format("t.url, t.id, t.salt, t.actions, t.is_enabled", WEBHOOKS)
+    if table in (FOLDERS, SETTINGS):
+        return _FOLDERS if table == FOLDERS else _SETTINGS
     ended_at = "t.ended_at" if "ended_at" in columns else "NULL"  # a column that older hubs lack
     wanted = {
         FACTORS: "t.secret, t.last_step, t.created_at",
@@ -91,6 +107,9 @@ def end_methods(
     _end_identities(cursor, present, restored, people, again, keeps_ended=keeps_ended)
     _end_webhooks(cursor, present, restored, workspaces, again)
     _restrict_workspaces(cursor, present, restored, again)
+    _end_folders(cursor, present, restored, again)
+    if people:  # of the same hub
+        _keep_settings(cursor, present, restored, again)
     return again
 
 
@@ -185,17 +204,47 @@ def _end_webhooks(
 
 
 def _restrict_workspaces(cursor: Any, present: Methods, restored: Methods, again: Again) -> None:
-    """Keep switches off that are off, and hold of agents' changes what is held now."""
+    """Give workspaces the stricter settings of the two databases, and the present models."""
     known = {row[:2]: row[3:] for row in present.get(WORKSPACES, [])}
-    for *key, slug, policy, followed, instructions in restored[WORKSPACES]:
-        now = known.get(tuple(key))
-        if now is None:
-            continue
-        named = zip(SWITCHES, (followed, instructions), now[1:], strict=True)
-        changes = {name: False for name, was, is_on in named if was and is_on is not None and not is_on}
-        if policy in STRICTNESS and now[0] in STRICTNESS[STRICTNESS.index(policy) + 1 :]:
-            changes["agent_changes"] = now[0]
-        for name, value in changes.items():
+    for *key, slug, was in ((*row[:3], row[3:]) for row in restored[WORKSPACES]):
+        settings = zip(OF_WORKSPACE, was, known.get(tuple(key), ()), strict=False)  # older hubs kept fewer
+        for name, before, now in settings:
+            if (value := _stricter(name, before, now)) == before:
+                continue
             sql = f"UPDATE sessions_app_workspace SET {name} = %s WHERE id = %s"  # noqa: S608  our own columns
             cursor.execute(sql, [value, key[0]])
             again.ended.append(f"{slug}: {name}={value}")
+
+
+def _stricter(name: str, before: Any, now: Any) -> Any:
+    """Return the value to use of two; None is of a database without the column, or no limit."""
+    if before is None or now is None:
+        return before if name != "daily_token_budget" or now is None else now
+    if name == "agent_changes":
+        return max(before, now, key=STRICTNESS.index)
+    if name in MODELS:
+        return now
+    return min(before, now)
+
+
+def _end_folders(cursor: Any, present: Methods, restored: Methods, again: Again) -> None:
+    """Remove additional folders that were removed, and don't follow those that aren't followed any more."""
+    known = {row[:2]: row[4:] for row in present.get(FOLDERS, [])}
+    for *key, slug, label, was_followed, was_removed in restored.get(FOLDERS, []):
+        is_followed, removed_at = known.get(tuple(key), (True, None))
+        if (was_removed or not removed_at) and (is_followed or not was_followed):
+            continue
+        change = "UPDATE sessions_app_sourcefolder SET is_followed = %s, removed_at = %s WHERE id = %s"
+        cursor.execute(change, [False, was_removed or removed_at, key[0]])
+        again.ended.append(gettext("the folder %(label)s of %(workspace)s") % {"label": label, "workspace": slug})
+
+
+def _keep_settings(cursor: Any, present: Methods, restored: Methods, again: Again) -> None:
+    """Give the hub its present settings, among them addresses and API keys of models."""
+    if SETTINGS not in present or SETTINGS not in restored:
+        return
+    now, before = ({row[0]: row for row in found[SETTINGS]} for found in (present, restored))
+    cursor.execute("DELETE FROM memoryhub_storedsetting")
+    cursor.executemany(_INSERT_SETTING, list(now.values()))
+    changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+    again.ended += [gettext("the setting %(name)s") % {"name": name} for name in changed]

@@ -90,7 +90,7 @@ def is_newer_than(revocations: Revocations, newest: Any) -> bool:
 
 
 def has_changed_accounts(kept: Sequence[Kept], present: Revocations) -> bool:
-    """Return whether accounts or roles changed since the last restore."""
+    """Return whether accounts, roles or settings changed since the last restore."""
     changed = present.permissions and present.permissions.accounts_changed
     return any(_is_before(one.newest_record, changed) for one in kept[-1:])
 

@@ -128,7 +128,8 @@ def _apply_again(
     if found[-1] is not present and has_changed_accounts(earlier, present):
         again.unapplied.append(
             gettext(
-                "changes of roles, passwords and ways to sign in since the last restore, which the backup precedes"
+                "changes of roles, passwords, ways to sign in, folders and settings since the last restore, which "
+                "the backup precedes"
             )
         )
     if is_newer_than(present, newest):

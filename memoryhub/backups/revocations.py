@@ -64,7 +64,10 @@ _PASSKEYS = """
     JOIN auth_user u ON u.id = p.user_id
 """
 _NEWEST_RECORD = "SELECT max(at) FROM sessions_app_auditrecord"
-_OF_ACCOUNTS = " WHERE object_kind IN ('user', 'webhook')"
+_OF_ACCOUNTS = """
+    WHERE object_kind IN ('user', 'webhook')
+    OR action IN ('hub.configured', 'workspace.configured', 'workspace.folder_removed', 'workspace.folder_unfollowed')
+"""
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,8 @@ class Permissions:
 
     An account is identified by name and creation time, a workspace by id and creation time: another hub may use the
     same names. ``roles``: by account and workspace. ``passkeys``: account and credential id; None without the table.
-    ``accounts_changed``: the time of the newest audit record about accounts and roles. ``methods``: other ways to
-    sign in, webhooks and switches.
+    ``accounts_changed``: the time of the newest audit record about accounts, roles and settings. ``methods``: other
+    ways to sign in, webhooks, folders and settings.
     """
 
     newest_record: Any

@@ -1,4 +1,4 @@
-"""Ways to sign in and webhooks that ended since a backup don't come back with it."""
+"""Ways to sign in, webhooks, folders and connections to models that ended since a backup don't come back with it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from django.utils import timezone
 
 from memoryhub.accounts import oidc, second_factor
 from memoryhub.backups.revocations import apply_revocations, read_revocations
-from memoryhub.models import Identity, RecoveryCode, SecondFactor
-from sessions_app.models import Membership, Webhook, Workspace
+from memoryhub.models import Identity, RecoveryCode, SecondFactor, StoredSetting
+from memoryhub.sync.source_folders import follow_folder, remove_folder
+from sessions_app.models import Membership, SourceFolder, Webhook, Workspace
 from sessions_app.services.audit import Actor, By
+from sessions_app.services.stored_settings import hub_settings, save_hub_settings
 from sessions_app.services.webhooks import add_webhook, remove_webhook
 from sessions_app.services.workspaces import save_settings
 from tests.accounts.test_second_factor import app_code
@@ -49,6 +51,10 @@ def turn_on(name: str) -> tuple[str, list[str]]:
 
 def accepts(name: str, code: str) -> bool:
     return second_factor.use_code(person(name), code, by=By(Actor("person", name), timezone.now()))
+
+
+def feed(workspace: Workspace, label: str) -> None:
+    SourceFolder.objects.create(workspace=workspace, label=label, path=f"/{label}", layout="grip", is_followed=True)
 
 
 @pytest.fixture
@@ -119,6 +125,8 @@ def test_nothing_is_named_if_nothing_ended(back, workspace):
     turn_on("frank")
     oidc.connect(person("edda"), proved("e-1"), by=by())
     add_webhook(workspace, "https://1.1.1.1/hook", [], allowed=(), by=by())
+    feed(workspace, "two")
+    save_hub_settings({"MEMORYHUB_ACCESS_DAYS": 400}, by=by())
 
     output = back(lambda: turn_on_and_off("gina"))
 
@@ -199,6 +207,80 @@ def test_the_stricter_of_two_policies_counts(backed_up, present, expected, back,
     assert ("agent_changes=hold_all" in output) == (expected != backed_up)
     with hub.use():
         assert Workspace.objects.get(pk=workspace.pk).agent_changes == expected
+
+
+def test_settings_of_a_workspace_are_the_stricter_ones_and_its_models_the_present_ones(back, hub, workspace):
+    before = {
+        "auto_extract": True,
+        "dense_search": False,
+        "daily_token_budget": None,
+        "model_base_url": "https://1.1.1.1/v1",
+        "embedding_provider": "openai",
+    }
+    Workspace.objects.update(**before)
+    now = before | {
+        "auto_extract": False,
+        "dense_search": True,
+        "daily_token_budget": 500,
+        "model_base_url": "",
+        "embedding_provider": "",
+    }
+
+    output = back(lambda: save_settings(Workspace.objects.get(pk=workspace.pk), now, by=by()))
+
+    assert f"again: {workspace.slug}: daily_token_budget=500" in output
+    with hub.use():
+        assert Workspace.objects.values(*now).get(pk=workspace.pk) == now | {"dense_search": False}
+
+
+def test_folders_that_were_removed_or_are_not_followed_any_more_stay_so(back, hub, workspace):
+    for label in ("removed", "unfollowed", "kept"):
+        SourceFolder.objects.create(
+            workspace=workspace, label=label, path=f"/{label}", layout="grip", is_followed=True
+        )
+
+    def change():
+        remove_folder(SourceFolder.objects.get(label="removed"), by=by())
+        follow_folder(SourceFolder.objects.get(label="unfollowed"), is_followed=False, by=by())
+
+    output = back(change)
+
+    assert f"again: the folder removed of {workspace.slug}" in output
+    assert "the folder kept" not in output
+    with hub.use():
+        found = {row.label: (row.is_followed, row.removed_at is None) for row in SourceFolder.objects.all()}
+        assert found == {"removed": (False, False), "unfollowed": (False, True), "kept": (True, True)}
+
+
+def test_the_settings_of_the_hub_stay_as_they_are(back, hub):
+    model = {"MEMORYHUB_LLM_BASE_URL": "https://1.1.1.1/v1", "MEMORYHUB_LLM_API_KEY": "sk-secret"}
+    save_hub_settings(model | {"MEMORYHUB_ACCESS_DAYS": 400}, by=by())
+    unset = dict.fromkeys(model, "")
+
+    output = back(
+        lambda: save_hub_settings(unset | {"MEMORYHUB_ACCESS_DAYS": 30, "MEMORYHUB_BACKUP_KEEP": 3}, by=by())
+    )
+
+    assert "again: the setting MEMORYHUB_LLM_API_KEY" in output
+    assert "sk-secret" not in output
+    with hub.use():
+        assert hub_settings().values["MEMORYHUB_LLM_API_KEY"] == ""
+        stored = dict(StoredSetting.objects.values_list("name", "value"))
+        assert stored == {"MEMORYHUB_ACCESS_DAYS": "30", "MEMORYHUB_BACKUP_KEEP": "3"}
+
+
+def test_another_hub_gets_the_settings_of_the_backup(people, hub, tmp_path):
+    save_hub_settings({"MEMORYHUB_ACCESS_DAYS": 400}, by=by())
+    made = back_up(tmp_path / "out", timezone.now())
+    hub.restore(made)
+    with hub.use():
+        User.objects.update(date_joined=timezone.now())
+        StoredSetting.objects.all().delete()
+
+    hub.restore(made)
+
+    with hub.use():
+        assert StoredSetting.objects.get().value == "400"
 
 
 def test_what_an_older_database_has_no_tables_for_is_named(people, hub, tmp_path):
