@@ -80,9 +80,10 @@ def _keep_receipt(workspace: Workspace | None, receipt: Receipt, by: By) -> None
     values = {name: getattr(receipt, name) for name in ("digests", "counts", "reason", "forgotten_by", "workspaces")}
     same = {"workspace": workspace, "kind": receipt.kind, "forgotten_at": receipt.forgotten_at}
     if not any(known.digests == receipt.digests for known in Forgotten.objects.filter(**same)):
-        Forgotten.objects.create(**same, **values)
+        kept = Forgotten.objects.create(**same, **values)
         text = f"A {receipt.kind} was forgotten again after a restore"
-        record(by, "memory.forgotten", "forgotten", receipt.id, text, workspace=workspace)
+        detail = {"kind": receipt.kind, "rows": receipt.counts}
+        record(by, "memory.forgotten", "forgotten", kept.pk, text, workspace=workspace, detail=detail)
 
 
 def rules_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from memoryhub.integrity import conversations, curation, database, documents, runs
+from memoryhub.integrity import conversations, curation, database, decisions, documents, runs
 
 Finding = tuple[str, str]  # what is wrong, where
 Check = Callable[[], tuple[int, Iterable[Finding]]]
@@ -37,6 +37,9 @@ CHECKS: dict[str, Check] = {
     "facts.in_step": documents.check_facts,
     "facts.origins": documents.check_origins,
     "held.bases": documents.check_held,
+    "held.decisions": decisions.check_decisions,
+    "held.rows": decisions.check_held_rows,
+    "forgotten.receipts": decisions.check_receipts,
     "history.positions": documents.check_history,
     "knowledge.identity": curation.check_identities,
     "key_values.secrets": curation.check_secrets,

@@ -112,7 +112,7 @@ def _changed_proposals() -> Iterator[Finding]:
     held = AuditRecord.objects.filter(action="change.held", object_kind="held_change", object_id=OuterRef("text_id"))
     recorded = {name: Subquery(held.order_by("pk").values(column)[:1]) for name, column in RECORDED.items()}
     changes = HeldChange.objects.annotate(text_id=Cast("pk", CharField())).annotate(**recorded)
-    erased = set(changes.filter(Exists(_erasures("workspace"))).values_list("pk", flat=True))
+    erased = set(changes.filter(Exists(erasures("workspace"))).values_list("pk", flat=True))
     rows = changes.values_list("pk", "proposed", "proposed_hash", "base__number", "ours__number", *RECORDED)
     for pk, text, kept, base, ours, record, recorded_hash, detail in rows.order_by("pk").iterator(chunk_size=50):
         if content_hash(text) != kept:
@@ -147,15 +147,15 @@ def check_audit() -> tuple[int, Iterable[Finding]]:
     found = [("no audit record", f"revision {pk}") for pk in unaudited.values_list("pk", flat=True)[:100]]
     others = audited.exclude(after_hash="").exclude(after_hash=OuterRef("content_hash"))
     recorded = revisions.annotate(record=Subquery(audited.order_by("pk").values("pk")[:1]))
-    changed = recorded.filter(Exists(others)).exclude(Exists(_erasures("document__workspace")))
+    changed = recorded.filter(Exists(others)).exclude(Exists(erasures("document__workspace")))
     found += [("its text isn't the recorded one", f"revision {pk}") for pk in changed.values_list("pk", flat=True)]
     return AuditRecord.objects.count(), found
 
 
-def _erasures(workspace: str) -> QuerySet[AuditRecord]:
-    """Return the records of erasures since the row's own ``record``: they may have changed its text."""
+def erasures(workspace: str, record: str = "record") -> QuerySet[AuditRecord]:
+    """Return the records of erasures since a row's own ``record``: they may have changed its text, or deleted it."""
     place = Q(workspace=None) | Q(workspace=OuterRef(workspace))
-    return AuditRecord.objects.filter(place, action="memory.forgotten", pk__gt=OuterRef("record"))
+    return AuditRecord.objects.filter(place, action="memory.forgotten", pk__gt=OuterRef(record))
 
 
 def check_written() -> tuple[int, Iterable[Finding]]:

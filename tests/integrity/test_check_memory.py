@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from knowledge_app.models import (
     Fact,
     FactSource,
+    Forgotten,
     HeldChange,
     HistoryEntry,
     KeyValue,
@@ -58,7 +59,7 @@ from sessions_app.models import (
     Summary,
     Workspace,
 )
-from sessions_app.services.audit import By
+from sessions_app.services.audit import By, record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.sources import path_hash
 from tests.hub import PERSON, add, compress, open_at, talk, turn
@@ -223,6 +224,9 @@ BREAKING: dict[str, Callable[[], None]] = {
     "facts.in_step": lambda: Fact.objects.filter(line=3).update(text="forged"),
     "facts.origins": name_a_message_as_the_writing_call,
     "held.bases": compare_with_another_document,
+    "held.decisions": lambda: HeldChange.objects.update(status="approved", decided_at=NOW),
+    "held.rows": lambda: record(By(PERSON, NOW), "row.held", "knowledge", KnowledgeEntry.objects.get().pk, "held"),
+    "forgotten.receipts": lambda: Forgotten.objects.create(kind="phrase", forgotten_by="x", lifted_at=NOW),
     "history.positions": remove_one_history_entry,
     "audit.revisions": forget_audit,
     "knowledge.identity": lambda: KnowledgeEntry.objects.update(identity="forged"),

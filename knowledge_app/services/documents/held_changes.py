@@ -145,6 +145,8 @@ def supersede(change: HeldChange, *, by: By) -> None:
     pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
     if not pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at):
         raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
+    text = f"held change of {change.document.name} superseded"
+    record(by, "change.superseded", "held_change", change.pk, text, workspace=change.workspace)
 
 
 def hold_rest(change: HeldChange, accepted: str, wanted: str, *, flags: Sequence[str], by: By) -> HeldChange | None:
