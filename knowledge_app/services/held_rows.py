@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
@@ -48,6 +49,7 @@ LIKE_ANOTHER: Finding = {
 }
 MAX_FINDINGS = 20  # kept for a row
 BATCH_ROWS = 500
+_JSON_STRING = re.compile(r'("(?:[^"\\]|\\.?)*(?:"|\Z))(\s*:)?', re.DOTALL)
 AGENTS_FILE = Actor("sync", "the agent's file")
 
 
@@ -158,9 +160,16 @@ def _repeats(row: Any, removed: RemovedTexts, fields: Collection[str] | None = N
     names = [name for name in TEXTS[type(row)] if fields is None or name in fields]
     for name in names if repeating else ():
         texts = _texts(getattr(row, name))
+        if name == "value" and "{" in row.value:
+            texts += [_without_keys(text) for text in texts]
         if any(removed.has(text) for text in texts if name == repeating or is_telling(words_of(text))):
             return [{"field": name, "line": 1, "code": "removed", "message": "says again what a person removed"}]
     return []
+
+
+def _without_keys(text: str) -> str:
+    """Return the text of a JSON document without the keys of objects, whose parts may say something together."""
+    return _JSON_STRING.sub(lambda string: " " if string[2] else string[0], text)
 
 
 def _hold_new(workspace: Workspace, flagged: Sequence[tuple[Any, list[Finding]]], by: By) -> None:

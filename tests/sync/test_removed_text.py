@@ -219,6 +219,10 @@ def test_a_key_that_an_agent_takes_back_in_is_held_if_its_value_was_removed_sinc
         ("Alert above > 200 ms", "Alert above < 200 ms", False),
         ("The balance is -500 euros", "The balance is 500 euros", False),
         ("Olga programs in C", "Olga programs in C++", False),
+        ("The door code is known", "The door code is k n o w n", True),
+        ("The door code is known", "The door code is k.n.o.w.n to Bob", True),
+        ("The door code is known", "The door code is u n k n o w n", False),
+        ("Plan A B is ready", "Plan A B is ready now", True),
     ],
 )
 def test_repeats_are_recognised(removed, line, is_repeat):

@@ -26,6 +26,8 @@ _WORD = re.compile(rf"[{_UNSPACED}]|{_NUMBER}|{_SHORT_NAME}|[^\W\d_{_UNSPACED}][
 _LETTER = re.compile(rf"[{_UNSPACED}]")
 _BREAK = re.compile(r"</?(?:br|div|hr|li|p|t[dhr])\b[^<>]{0,200}>|(?<=[^\W_])_(?=[^\W_])", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^<>]{0,200}>", re.IGNORECASE)
+_SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-*·|/~][^\W\d_](?![^\W_])){2,}")  # k n o w n
+_BETWEEN = re.compile(r"[ .\-*·|/~]")
 _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\s|$|[^\x00-\x7f])|\s-\s|\s[(\[]")
 
 
@@ -33,7 +35,8 @@ _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\
 def words_of(text: str) -> Words:
     """Return the words of a text without its list mark, category, markup, accents, disguises and case."""
     shown = _TAG.sub("", _BREAK.sub(" ", unescape(_MARK.sub("", text, count=1))))
-    return tuple(word.replace(" ", "") for word in _WORD.findall(plain_form(normal_form(shown))))
+    plain = _SPELLED.sub(lambda word: _BETWEEN.sub("", word[0]), plain_form(normal_form(shown)))
+    return tuple(word.replace(" ", "") for word in _WORD.findall(plain))
 
 
 def joined(lines: Iterable[str]) -> str:
