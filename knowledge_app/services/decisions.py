@@ -6,7 +6,6 @@ these fields.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
@@ -16,6 +15,7 @@ from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from knowledge_app.models import EditedRow, KeyValue, KnowledgeEntry, Observation
+from memoryhub.lib.content_check.normalising import plain_form
 from sessions_app.models import AuditRecord, Run, Workspace
 
 PEOPLE = (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
@@ -117,7 +117,7 @@ def rejected_edits(workspace: Workspace) -> QuerySet[Run]:
 
 
 def keys_like_decided_ones(workspace: Workspace, keys: Collection[str]) -> set[str]:
-    """Return the new keys that differ from one that people decided about only in letter case, spaces or signs."""
+    """Return the new keys that look like one that people decided about: but for case, accents, spaces and signs."""
     plain = {key: _plain(key) for key in keys}
     wanted = set(plain.values()) - {""}
     if workspace.pk is None or not wanted:
@@ -131,4 +131,4 @@ def keys_like_decided_ones(workspace: Workspace, keys: Collection[str]) -> set[s
 
 
 def _plain(key: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
+    return "".join(char for char in plain_form(key) if char.isalnum())

@@ -111,7 +111,7 @@ def test_a_withdrawn_key_returns_when_a_person_approves(agent, home, text):
     assert value(agent) == text
 
 
-@pytest.mark.parametrize("key", ["home%20", "Home", "%20home", "%EF%BC%A8ome"])
+@pytest.mark.parametrize("key", ["home%20", "Home", "%20home", "%EF%BC%A8ome", "h%D0%BEme"])
 @pytest.mark.parametrize("action", ["withdraw", "assign"])
 def test_a_new_key_that_is_almost_one_that_a_person_decided_about_is_held(agent, home, key, action):
     edit(home, action, **({"value": NEW} if action == "assign" else {}))
