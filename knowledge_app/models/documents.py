@@ -77,7 +77,7 @@ class MemoryRevision(models.Model):
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="revisions")
     reason = models.TextField()
     proposal = models.ForeignKey(
-        "HeldChange", null=True, blank=True, on_delete=models.PROTECT, related_name="revisions"
+        "HeldChange", null=True, blank=True, on_delete=models.SET_NULL, related_name="revisions"
     )
     created_at = models.DateTimeField(default=timezone.now)
 

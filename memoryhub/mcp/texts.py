@@ -47,7 +47,7 @@ def why_text(found: Mapping[str, Any]) -> tuple[str, shapes.Why]:
     lines.append(f"How it came into the memory: {found['kind']}. How certain that is: {found['certainty']}.")
     accepted = found["proposal"]
     if accepted:
-        lines.append(f"Proposed by {accepted['proposed_by']}, accepted by {accepted['accepted_by']}.")
+        lines.append(f"Proposed by {accepted['proposed_by'] or 'unknown'}, accepted by {accepted['accepted_by']}.")
     origins = []
     for one in found["origins"]:
         message, history = one["message"] or {}, one["history"] or {}

@@ -113,6 +113,17 @@ def test_pages_name_who_proposed_and_who_accepted(workspace, viewer_client, plac
         assert url("held-change", change.pk) in html
 
 
+def test_words_of_an_erased_proposal_do_not_become_the_person_s(workspace, viewer_client):
+    change = accepted(workspace)
+    change.delete()
+    fact = find_fact(workspace, Fact.objects.get(text="Be polite").pk)
+
+    assert (explain(fact).kind, explain(fact).kind_label) == ("proposal", "Accepted by olga")
+    for address in (url("documents:fact", fact.pk), url("documents:blame", fact.document_id), url("memory")):
+        assert "Accepted by olga" in plain(viewer_client.get(address).content.decode())
+    assert explanation_json(explain(fact))["proposal"]["proposed_by"] is None
+
+
 def test_filters_of_the_memory_list_follow(workspace):
     accepted(workspace)
 
