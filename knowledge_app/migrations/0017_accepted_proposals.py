@@ -6,6 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 from memoryhub.lib.database.add_column import AddColumn
+from memoryhub.lib.database.append_only import Protect
 from memoryhub.lib.text.facts import fact_lines
 
 PEOPLE = ("person", "command")
@@ -59,4 +60,5 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunPython(find_acceptances, migrations.RunPython.noop),
+        Protect("knowledge_app_memoryrevision", free=("proposal_id",)),
     ]

@@ -281,9 +281,11 @@ def test_a_person_is_found_with_enter(page: Page, agent: Path, hand):
     names.fill("Ana Lind")
     names.press("Enter")
     expect(page.locator("#found")).to_be_visible()
-    page.get_by_label("Reason").press("Enter")
+    with page.expect_navigation():
+        page.get_by_label("Reason").press("Enter")
     expect(page.locator("#found")).to_be_visible()
-    does.press(page.locator("#erase .button.danger"))
+    with page.expect_navigation():
+        does.press(page.locator("#erase .button.danger"))
     expect(page.locator("h1")).to_contain_text("Data about a person")  # the box isn't ticked
     does.tick(page.get_by_label("I understand that this can't be undone"))
     names.fill("Ana Lind\nCarla")

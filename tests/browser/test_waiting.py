@@ -172,7 +172,8 @@ def test_a_person_is_forgotten_from_the_account_menu_in_four_clicks(page: Page, 
     page.keyboard.insert_text("Ana Lind")
     page.keyboard.press("Enter")
     expect(page.locator("#erase")).to_contain_text("this can't be undone")
-    page.get_by_label("Reason").press("Enter")
+    with page.expect_navigation():
+        page.get_by_label("Reason").press("Enter")
     assert not Job.objects.exists()
     page.get_by_label("I understand that this can't be undone").check()
     page.get_by_role("button", name="Erase in").click()

@@ -48,7 +48,7 @@ POSITION = st.integers(0, 40)
 CHANGES = st.sampled_from(["append", "insert", "rewrite", "delete"])
 
 
-class Killed(Exception):
+class Killed(BaseException):
     pass
 
 
