@@ -153,7 +153,6 @@ def without_facts(document: MemoryDocument, text: str, lines: Collection[int]) -
     return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in lines)
 
 
-@transaction.atomic
 def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> Fact:
     """Reword or move a fact as ``revise_fact`` does, and return it. Raises NotFound, Invalid."""
     return revise_fact(fact, text=text, category=category, section=section, by=by)[0]
