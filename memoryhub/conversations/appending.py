@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db import transaction
+
 from memoryhub.forgetting.additions import kept_key, remembered_entries
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.layouts.records import EntryRecord
 from memoryhub.runs.executing import request_due
-from sessions_app.models import Workspace
+from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.entries import Appended, append, session_by_key
 from sessions_app.services.lifecycle import open_session
+from sessions_app.services.workspaces import share_workspace
 
 
 def record_entries(
@@ -23,9 +27,17 @@ def record_entries(
     """
     session = session_by_key(workspace, key)  # it was renamed if its key has forgotten words
     if session is None:
-        session, _ = open_session(workspace, kept_key(workspace, key), by=by)
+        session = _open(workspace, key, by)
     remember = remembered_entries(workspace)
     appended = append(session, records, by=by, idempotency_key=idempotency_key, remember=remember)
     if not appended.is_repeat:
         request_due(appended.session, by.at)
     return appended
+
+
+@db_retry.retried
+@transaction.atomic
+def _open(workspace: Workspace, key: str, by: By) -> Session:
+    """Open the session with a key, which nobody can forget meanwhile."""
+    share_workspace(workspace.pk)
+    return open_session(workspace, kept_key(workspace, key), by=by)[0]

@@ -48,6 +48,7 @@ from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from sessions_app.models import Entry, Session, Webhook, Workspace
 from sessions_app.services.audit import By, open_guard, record
+from sessions_app.services.workspaces import forbid_sharing
 
 SHOWN_EXAMPLES = 3
 KNOWN_RECORDS = 500  # at each end of a session by which its copies are recognised
@@ -214,6 +215,7 @@ def lock_for_erasure(workspace: Workspace) -> bool:
 
     The documents are locked before its key, which edits that have locked a document need.
     """
+    forbid_sharing(workspace.pk)
     found = Workspace.objects.filter(pk=workspace.pk)
     if not found.select_for_update(no_key=True).exists():
         return False

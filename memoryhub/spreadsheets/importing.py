@@ -25,6 +25,7 @@ from memoryhub.lib.validation import brief
 from memoryhub.spreadsheets.rows import BATCH_ROWS, IMPORTS, CheckedTable, check_table
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
+from sessions_app.services.workspaces import share_workspace
 
 NO_SUCH_COLUMN = {
     "knowledge": _("There is no column %(name)s. Tables of knowledge entries have: %(columns)s."),
@@ -81,6 +82,8 @@ def _check_columns(table: str, headers: list[str]) -> None:
 def _write(
     table: str, rows: Table, source: str, zone: tzinfo, by: By, *, overwrite: bool, shown: str
 ) -> CheckedTable:
+    for pk in Workspace.objects.order_by("pk").values_list("pk", flat=True):
+        share_workspace(pk)  # nothing can be forgotten at the same time
     checked = check_table(table, rows, zone=zone, now=by.at, overwrite=overwrite, lock=True)
     if checked.counts["wrong"] or (shown and checked.digest != shown):
         return checked

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import QuerySet
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
@@ -38,6 +39,7 @@ from memoryhub.sync.atomic_replace import Replaced, import_quiet_copies, private
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.sources import find_source, record_source
+from sessions_app.services.workspaces import lock_workspace
 
 KNOWLEDGE = "memory/knowledge.json"
 CHANGED = "changed in the meantime; the next sync imports that first"
@@ -230,8 +232,10 @@ def _copy_importers(
 
 
 def _import_late(workspace: Workspace, document: MemoryDocument, path: str, raw: bytes, now: datetime) -> None:
-    item, _ = _read(workspace, path, raw, FileInfo(len(raw), 0, ""))
-    import_late_text(document, item, now)
+    with transaction.atomic():
+        lock_workspace(workspace.pk)  # nothing can be forgotten at the same time
+        item, _ = _read(workspace, path, raw, FileInfo(len(raw), 0, ""))
+        import_late_text(document, item, now)
 
 
 def _import_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: datetime) -> None:
@@ -240,6 +244,9 @@ def _import_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: dat
     if source is not None and sha256 in [source.content_hash, *source.extra.get("replaced", [])]:
         return
     kind: FileKind = "knowledge"
-    read = without_forgotten(FileRead(path, kind, None, parse_knowledge(path, raw).items), import_rules(workspace))
-    records = [item for item in read.items if isinstance(item, KnowledgeRecord)]
-    import_knowledge(workspace, records, path=path, now=now, dry_run=False)
+    found = FileRead(path, kind, None, parse_knowledge(path, raw).items)
+    with transaction.atomic():
+        lock_workspace(workspace.pk)  # nothing can be forgotten at the same time
+        read = without_forgotten(found, import_rules(workspace))
+        records = [item for item in read.items if isinstance(item, KnowledgeRecord)]
+        import_knowledge(workspace, records, path=path, now=now, dry_run=False)

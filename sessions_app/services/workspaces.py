@@ -13,6 +13,8 @@ from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
+_ERASURES = 0x6D68  # the advisory locks of workspaces: with a row's lock, an erasure and an edit could deadlock
+
 
 @transaction.atomic
 def create_workspace(name: str, *, by: By) -> Workspace:
@@ -39,9 +41,18 @@ def share_workspace(pk: int) -> None:
 
     Call before other locks. On SQLite, the transaction is the only writer anyway.
     """
+    _lock_erasures("pg_advisory_xact_lock_shared", pk)
+
+
+def forbid_sharing(pk: int) -> None:
+    """Wait for transactions that share a workspace, and let others wait until the end of this one, which erases."""
+    _lock_erasures("pg_advisory_xact_lock", pk)
+
+
+def _lock_erasures(function: str, pk: int) -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT 1 FROM {Workspace._meta.db_table} WHERE id = %s FOR KEY SHARE", [pk])  # noqa: S608  our own name
+            cursor.execute(f"SELECT {function}(%s, %s)", [_ERASURES, pk])
 
 
 def free_slug(name: str) -> str:

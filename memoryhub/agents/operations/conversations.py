@@ -8,10 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
-
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import record_access
+from memoryhub.agents.operations.writing import writes
 from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in
@@ -50,6 +49,7 @@ def list_sessions(
     return [_session(row) for row in rows], next_cursor
 
 
+@writes
 def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tuple[Document, bool]:
     """Return the session of a key, created if missing, and whether it is new. Raises Invalid."""
     require(caller, "append")
@@ -179,6 +179,7 @@ def session_figures(caller: Caller, pk: int) -> Document:
     }
 
 
+@writes
 def ask_for_run(
     caller: Caller, pk: int, kind: str, *, options: dict[str, str] | None = None, now: datetime
 ) -> Document:
@@ -190,7 +191,7 @@ def ask_for_run(
     return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
 
 
-@transaction.atomic
+@writes
 def clear(caller: Caller, pk: int, rows: Sequence[Any] = (), *, now: datetime) -> Document:
     """Clear a session by starting a new epoch, with ``rows`` as its entries; people can still read the earlier one.
 

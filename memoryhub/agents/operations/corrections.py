@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
 from knowledge_app.models import Fact, KeyValue, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import with_fact, without_facts
 from knowledge_app.services.documents.fact_steps import steps_of
@@ -22,8 +20,8 @@ from knowledge_app.services.rows.proposed_edits import is_own_row, propose_edit
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import record_access
+from memoryhub.agents.operations.writing import writes_checked
 from memoryhub.forgetting.additions import refuse_forgotten, refuse_forgotten_fact, remembered_text
-from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.validation import clean_text
 from memoryhub.origins.explanation import find_fact
@@ -64,6 +62,7 @@ KINDS = {"knowledge": KNOWLEDGE, "key_value": KEY_VALUES} | dict.fromkeys(OBSERV
 NAMES = (*FACTS, *KINDS, "history")
 
 
+@writes_checked
 def correct(caller: Caller, kind: str, pk: int, text: str, *, reason: str = "", now: datetime) -> Document:
     """Replace the text of a fact, knowledge entry, observation or value. Returns what ``withdraw`` returns."""
     require(caller, "append")
@@ -75,10 +74,10 @@ def correct(caller: Caller, kind: str, pk: int, text: str, *, reason: str = "", 
     values = {found.text: new} | ({"is_json": False} if found is KEY_VALUES else {})
     if new == getattr(row, found.text):
         return _document(kind, pk, "unchanged")
-    with prechecked([new]):
-        return _change_row(caller, kind, found, row, "assign", values, reason, now)
+    return _change_row(caller, kind, found, row, "assign", values, reason, now)
 
 
+@writes_checked
 def withdraw(caller: Caller, kind: str, pk: int, *, reason: str = "", now: datetime) -> Document:
     """Withdraw a fact, knowledge entry, observation or value; people can restore it.
 
@@ -117,7 +116,6 @@ def _change_row(
     return _document(kind, row.pk, "proposed", run=run.pk)
 
 
-@transaction.atomic
 def _change_own(kind: str, found: Kind, row: Any, action: str, values: Document, reason: str, by: By) -> Document:
     waiting = propose_if_needed(row, values, reason=reason, by=by) if action == "assign" else None
     if waiting:

@@ -17,9 +17,9 @@ from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.agents.operations.reading import readable_scope, record_access, record_results
+from memoryhub.agents.operations.writing import writes, writes_checked
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.forgetting.additions import has_forgotten, refuse_forgotten
-from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.search.query import parse
@@ -57,18 +57,19 @@ def show_knowledge(caller: Caller, pk: int, *, now: datetime) -> Document:
     return knowledge_document(entry)
 
 
+@writes_checked
 def learn(
     caller: Caller, content: str, *, category: str, source: str = "", tags: Sequence[str] = (), now: datetime
 ) -> tuple[Document, bool]:
     """Add a knowledge entry; return it and whether it is new. A known entry counts another use. Raises Invalid."""
     require(caller, "append")
     by = By(caller.actor, now)
-    with prechecked([content, source, *tags]):
-        refuse_forgotten(caller.workspace, content, *tags, source=source)
-        added = add_knowledge(caller.workspace, content, category=category, source=source, tags=tags, by=by)
+    refuse_forgotten(caller.workspace, content, *tags, source=source)
+    added = add_knowledge(caller.workspace, content, category=category, source=source, tags=tags, by=by)
     return knowledge_document(added.entry), added.is_new
 
 
+@writes_checked
 def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: datetime) -> Document:
     """Change an entry's category, content, source or tags, or propose it: then ``run`` is the proposal.
 
@@ -77,9 +78,8 @@ def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: d
     require(caller, "edit")
     entry = _entry(caller, pk)
     texts = [values.get("content", ""), values.get("source", ""), *values.get("tags", ())]
-    with prechecked(texts):
-        refuse_forgotten(caller.workspace, *texts, source=values.get("source", ""))
-        waiting = change_entry_as_agent(entry, values, by=By(caller.actor, now))
+    refuse_forgotten(caller.workspace, *texts, source=values.get("source", ""))
+    waiting = change_entry_as_agent(entry, values, by=By(caller.actor, now))
     entry = _entry(caller, pk)
     record_access(
         caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now
@@ -95,6 +95,7 @@ def knowledge_for_prompt(caller: Caller, *, max_chars: int = 2_000, now: datetim
     return {"text": "\n".join(line for _, line in chosen)}
 
 
+@writes_checked
 def remember(caller: Caller, observations: Sequence[NewObservation], *, now: datetime) -> Document:
     """Store observations. ``offered`` lists known ones that people may confirm with them instead.
 
@@ -103,10 +104,9 @@ def remember(caller: Caller, observations: Sequence[NewObservation], *, now: dat
     require(caller, "append")
     if not 0 < len(observations) <= MAX_OBSERVATIONS:
         raise LimitExceeded(f"Send 1 to {MAX_OBSERVATIONS} observations per call.", code="too_many_at_once")
-    with prechecked(text for one in observations for text in (one.content, one.source)):
-        for one in observations:
-            refuse_forgotten(caller.workspace, one.content, source=one.source)
-        stored = store(caller.workspace, observations, by=By(caller.actor, now))
+    for one in observations:
+        refuse_forgotten(caller.workspace, one.content, source=one.source)
+    stored = store(caller.workspace, observations, by=By(caller.actor, now))
     added = Observation.objects.filter(pk__in=[row.pk for row in stored.added]).select_related("hold").order_by("id")
     return {
         "added": [observation_document(row) for row in added],
@@ -181,6 +181,7 @@ def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
     return _value(row)
 
 
+@writes_checked
 def set_value(caller: Caller, key: str, value: str, *, is_json: bool = False, now: datetime) -> Document:
     """Set the value of a key (grid's memory_write), text or JSON text, or propose it: then ``run`` is the proposal.
 
@@ -188,9 +189,8 @@ def set_value(caller: Caller, key: str, value: str, *, is_json: bool = False, no
     """
     require(caller, "edit")
     by = By(caller.actor, now)
-    with prechecked([key, value]):
-        refuse_forgotten(caller.workspace, key, value)
-        row, waiting = write_value_as_agent(caller.workspace, key, value, is_json=is_json, by=by)
+    refuse_forgotten(caller.workspace, key, value)
+    row, waiting = write_value_as_agent(caller.workspace, key, value, is_json=is_json, by=by)
     return _value(row) | {"run": None} | (_proposed(waiting, {"value": value}) if waiting else {})
 
 
@@ -209,6 +209,7 @@ def cached_response(caller: Caller, message: str, model: str, *, now: datetime) 
     return {"hit": response is not None, "response": response}
 
 
+@writes
 def keep_response(caller: Caller, message: str, model: str, response: str, *, now: datetime) -> Document:
     """Cache a response. ``kept`` is false if the cache is off, it contains forgotten content, or it is flagged.
 

@@ -15,6 +15,7 @@ from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import readable_workspace, record_access
+from memoryhub.agents.operations.writing import writes, writes_checked
 from memoryhub.find_by_name import find_document
 from memoryhub.forgetting.additions import (
     kept_key,
@@ -23,7 +24,6 @@ from memoryhub.forgetting.additions import (
     remembered_document,
     remembered_text,
 )
-from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.content_check.stand_ins import served_name, served_text
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
@@ -85,6 +85,7 @@ def explain_fact(caller: Caller, pk: int, *, now: datetime) -> Document:
     return explanation_json(explanation)
 
 
+@writes
 def write_document(
     caller: Caller, name: str, content: str, *, base: int, reason: str = "", now: datetime
 ) -> Document:
@@ -100,6 +101,7 @@ def write_document(
     return _written(_name(document), written, base)
 
 
+@writes_checked
 def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document:
     """Append one fact to a document. Returns what ``write_document`` returns. Raises NotFound, Invalid."""
     require(caller, "append")
@@ -110,6 +112,7 @@ def add_fact(caller: Caller, name: str, fact: str, *, now: datetime) -> Document
     return _written(_name(document), written, head or 0)
 
 
+@writes_checked
 def replace_line(
     caller: Caller, name: str, old: str, new: str, *, base: int | None = None, reason: str = "", now: datetime
 ) -> Document:
@@ -153,6 +156,7 @@ def _with_line_replaced(name: str, text: str, old: str, new: str) -> str:
     return "\n".join(lines)
 
 
+@writes
 def propose_document(
     caller: Caller, name: str, content: str, *, base: int | None = None, reason: str = "", now: datetime
 ) -> Document:
@@ -182,6 +186,7 @@ def list_proposals(caller: Caller, *, cursor: str = "", limit: int = 50) -> tupl
     return [proposal_document(row) for row in rows], next_cursor
 
 
+@writes_checked
 def append_history(caller: Caller, text: str, *, session_key: str = "", now: datetime) -> Document:
     """Append an entry to the history log. Raises Invalid."""
     require(caller, "append")
@@ -189,8 +194,7 @@ def append_history(caller: Caller, text: str, *, session_key: str = "", now: dat
         raise Invalid(f"A history entry must have 1 to {MAX_ENTRY:,} characters.", code="bad_note")
     refuse_forgotten(caller.workspace, text)
     key = kept_key(caller.workspace, session_key)
-    with prechecked([text]):
-        entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=key)
+    entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=key)
     return history_document(entry)
 
 

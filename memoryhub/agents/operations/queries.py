@@ -12,6 +12,7 @@ from django.conf import settings
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.agents.operations.reading import readable_scope, record_results
+from memoryhub.agents.operations.writing import writes
 from memoryhub.as_json import run_document
 from memoryhub.forgetting.additions import remembered_text
 from memoryhub.lib.errors import Invalid, NotFound
@@ -86,6 +87,7 @@ def _check_kinds(kinds: Sequence[str]) -> None:
         raise Invalid(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.", code="unknown_kind")
 
 
+@writes
 def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Document:
     """Request the extraction of observations from a text; a worker calls the model. Raises Invalid."""
     require(caller, "consolidate")
