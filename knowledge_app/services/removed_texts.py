@@ -25,6 +25,7 @@ from knowledge_app.models import (
     MemoryRevision,
 )
 from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, imports, rejected_edits
+from knowledge_app.services.removed_headings import headings_again
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.facts import fact_lines
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, joined, words_of
@@ -41,11 +42,13 @@ TABLES = {NAMES[model]: (model, field) for model, field in REPEATING.items()}
 class RemovedTexts:
     """What people removed from the memory of a workspace. Read when it is first needed.
 
-    ``apart_from``: the new rows of one table, which don't count as what the memory says at present.
+    ``apart_from``: the new rows of one table, which don't count as what the memory says at present. ``document``: the
+    one that changes, in which short headings are recognised, too.
     """
 
     workspace: Workspace
     apart_from: Sequence[Model] = ()
+    document: MemoryDocument | None = None
 
     @cached_property
     def _gone(self) -> Repeats:
@@ -94,8 +97,10 @@ class RemovedTexts:
 
     def added_again(self, before: str, after: str) -> set[int]:
         """Return the numbers of the lines that a change of a document adds and that say again what people removed."""
-        if not self._gone:
-            return set()
+        found = self._lines_again(before, after) if self._gone else set()
+        return found | (headings_again(self.document, before, after, found) if self.document else set())
+
+    def _lines_again(self, before: str, after: str) -> set[int]:
         added = {fact.line for fact in compare_facts(before, after).added if self.has(fact.text)}
         known = {words_of(line) for line in before.split("\n")}
         lines = after.split("\n")

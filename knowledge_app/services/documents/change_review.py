@@ -40,7 +40,7 @@ def judge(
     """
     pinned = pinned_lines(document, change.before)
     if returned is None:
-        returned = RemovedTexts(document.workspace).added_again(change.before, change.after)
+        returned = RemovedTexts(document.workspace, document=document).added_again(change.before, change.after)
     again = [returned_reason(len(returned))] if returned else []
     if is_own_fact:
         reasons = pin_reasons(change.before, change.after, pinned) + safety_reasons(change)

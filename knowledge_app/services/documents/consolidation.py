@@ -124,7 +124,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
 
 
 def _check(plan: Plan, proposal: Proposal, current: str, known: CheckedProposal | None = None) -> CheckedProposal:
-    removed = RemovedTexts(plan.session.workspace)
+    removed = RemovedTexts(plan.session.workspace, document=plan.document)
     return check_proposal(proposal, plan.entries, plan.memory, current, removed=removed, known=known)
 
 

@@ -211,7 +211,7 @@ def _checked(
         return OutsideEdit("hold", item.content, (why,))
     change = check_change(head, text)
     pins = pinned_lines(document, head)
-    removed = RemovedTexts(workspace)
+    removed = RemovedTexts(workspace, document=document)
     flags, returned = _flags(change, pins, removed)
     if not flags:
         return edit
