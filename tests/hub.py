@@ -11,10 +11,11 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from knowledge_app.models import HeldChange
 from memoryhub.jobs.queue import do_next_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.executing import execute
-from sessions_app.models import Run, Session, Workspace
+from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.entries import Appended, append
 from sessions_app.services.lifecycle import open_session
@@ -86,3 +87,12 @@ def compress(session: Session, **options: Any) -> Run:
 def figures(run: Run) -> dict[str, Any]:
     """Return the numbers of rows that an edit changed and skipped."""
     return {name: run.proposal[name] for name in ("changed", "passed_over")}
+
+
+def recorded_supersessions() -> list[int]:
+    """Return the held changes that the audit log says are superseded; fail if another one is."""
+    records = AuditRecord.objects.filter(action="change.superseded").order_by("pk")
+    recorded = [(int(one.object_id), one.at) for one in records]
+    superseded = HeldChange.objects.filter(status="superseded").values_list("pk", "decided_at")
+    assert set(superseded) <= set(recorded)
+    return [pk for pk, _ in recorded]

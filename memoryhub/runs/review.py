@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext, ngettext
 
 from knowledge_app.models import HeldChange
+from knowledge_app.services.documents.change_review import supersede
 from knowledge_app.services.documents.held_changes import (
     accept_text,
     close_change,
@@ -20,7 +21,6 @@ from knowledge_app.services.documents.held_changes import (
     refused_lines,
     rest_flags,
     stale_hunks,
-    supersede,
     text_with,
 )
 from knowledge_app.services.rows.proposed_edits import approve_edit
@@ -136,8 +136,8 @@ def decide_parts(
             approve(change, by=by, user=user, hunks=hunks, reason=reason, waiting=waiting)
         elif rejected:
             close_change(change, approve=False, by=by, user=user, reason=reason, parts=_parts(change, (), waiting))
-        else:
-            supersede(change, by=by)
+        elif not supersede(HeldChange.objects.filter(pk=change.pk), by=by):
+            raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
         if not taken and change.run is None:  # a held consolidation waits with the other parts
             keep_ours(change, by=by)
         if waiting:

@@ -18,7 +18,7 @@ from sessions_app.models import Run
 from sessions_app.services.audit import Actor, By, open_guard
 from tests.forgetting.test_forgetting import forget, holding, make
 from tests.forgetting.test_renamed_sources import receipt_of
-from tests.hub import NOW, PERSON, open_at
+from tests.hub import NOW, PERSON, open_at, recorded_supersessions
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -92,6 +92,7 @@ def test_the_later_of_two_proposals_that_become_equal_is_superseded(workspace):
     forget(workspace, "person", "Anna Quicksilver")
 
     assert states(changes) == ["pending", "superseded"]
+    assert recorded_supersessions() == [changes[1].pk]
     assert {change.proposed for change in HeldChange.objects.all()} == {f"{BASE}- [forgotten]\n"}
     assert holding("quicksilver") == set()
     assert check_memory().broken == []

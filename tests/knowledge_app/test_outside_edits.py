@@ -11,7 +11,7 @@ from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import Actor, By
-from tests.hub import PERSON, raises_code
+from tests.hub import PERSON, raises_code, recorded_supersessions
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -138,6 +138,7 @@ def test_a_newer_text_of_the_file_takes_the_place_of_an_older_held_one(workspace
     take(workspace, "\n".join(FACTS.split("\n")[:6]))
 
     assert sorted(HeldChange.objects.values_list("status", flat=True)) == ["pending", "superseded"]
+    assert len(recorded_supersessions()) == 1
 
 
 def test_a_stale_base_is_refused_and_leaves_no_trace(workspace):

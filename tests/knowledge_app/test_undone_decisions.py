@@ -11,7 +11,7 @@ from knowledge_app.services.documents.pending_writes import unwritten_documents
 from knowledge_app.services.documents.undone_decisions import undo_decision
 from memoryhub.runs.review import approve, decide_parts, reject
 from sessions_app.services.audit import By
-from tests.hub import PERSON, raises_code
+from tests.hub import PERSON, raises_code, recorded_supersessions
 from tests.knowledge_app.test_held_changes import PROPOSED
 from tests.knowledge_app.test_outside_edits import FACTS, NOW, edit, head, take
 
@@ -75,6 +75,15 @@ def test_parts_that_were_decided_since_refuse_the_undo(change):
 
     with raises_code("cannot_undo", match="Other parts"):
         undo_decision(change, by=LATER)
+
+
+def test_the_parts_that_still_wait_are_superseded_by_the_whole_change(change):
+    decide_parts(change, accepted=[0], rejected=[], by=BY)
+    rest = HeldChange.objects.get(status="pending")
+
+    undo_decision(change, by=LATER)
+
+    assert recorded_supersessions() == [rest.pk]
 
 
 def test_a_file_that_got_the_approved_text_gets_the_former_one_back(change):

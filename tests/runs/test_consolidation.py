@@ -19,7 +19,7 @@ from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import clear_session, delete_session
 from sessions_app.services.runs import RunNotFitting, claim_run, free_stuck_runs, request_run, retry_run
-from tests.hub import NOW, PERSON, add, open_at, raises_code, talk, turn
+from tests.hub import NOW, PERSON, add, open_at, raises_code, recorded_supersessions, talk, turn
 from tests.runs.consolidations import (
     BASE,
     FACTS,
@@ -281,4 +281,5 @@ def test_undo_withdraws_the_held_rest_unless_it_is_decided(session, httpserver, 
     undo_run(run, by=By(PERSON, NOW))
 
     assert HeldChange.objects.get().status == after
+    assert len(recorded_supersessions()) == (after == "superseded")
     assert head() == BASE

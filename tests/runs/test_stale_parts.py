@@ -17,7 +17,7 @@ from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.review import decide_parts
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, recorded_supersessions
 from tests.inbox.test_inbox import ORDER, TEXT, decide, head, propose
 from tests.runs.consolidations import FACTS, answer, consolidate, memory, saved, write_as_person
 
@@ -76,6 +76,7 @@ def test_a_change_of_stale_parts_only_is_replaced(change, editor):
     change.refresh_from_db()
     rest = HeldChange.objects.get(status="pending")
     assert (change.status, head()) == ("superseded", EDITED)
+    assert recorded_supersessions() == [change.pk]
     assert rest.proposed == PROPOSED
     assert "1 part still waits." in text_of(after)
     assert "Undo" not in text_of(after)

@@ -103,15 +103,26 @@ def pending_with(document: MemoryDocument, proposed_hash: str) -> HeldChange | N
     return pending.filter(proposed_hash=proposed_hash).select_related("run").first()
 
 
+def supersede(changes: QuerySet[HeldChange], *, by: By) -> list[HeldChange]:
+    """Close the pending ones of some changes, which others replace, and return them. Call inside a transaction."""
+    pending = changes.filter(status=HeldChange.Status.PENDING).order_by("pk")
+    closed = list(pending.select_related("document", "workspace", "run").select_for_update(of=("self",)))
+    for change in closed:
+        change.status, change.decided_at = HeldChange.Status.SUPERSEDED, by.at
+        change.save(update_fields=["status", "decided_at"])
+        text = f"held change of {change.document.name} superseded"
+        record(by, "change.superseded", "held_change", change.pk, text, workspace=change.workspace)
+    return closed
+
+
 def give_way(change: HeldChange, *, by: By) -> None:
     """Supersede a pending change whose text another one proposes, too.
 
     If a whole consolidation was held with it, that is cancelled; its messages stay unconsolidated.
     """
-    pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
-    is_open = pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at)
-    if is_open and change.run and change.run.status == Run.Status.HELD:
-        cancel_run(change.run, by=by)
+    for closed in supersede(HeldChange.objects.filter(pk=change.pk), by=by):
+        if closed.run and closed.run.status == Run.Status.HELD:
+            cancel_run(closed.run, by=by)
 
 
 def store_held(

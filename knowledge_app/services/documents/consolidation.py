@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import REQUESTED
-from knowledge_app.services.documents.change_review import additions, judge, store_held
+from knowledge_app.services.documents.change_review import additions, judge, store_held, supersede
 from knowledge_app.services.documents.consolidation_guard import (
     CheckedProposal,
     Proposal,
@@ -356,8 +356,7 @@ def undo_consolidation(run: Run, *, by: By) -> None:
     if revision:
         _restore_before(revision, run, by)
     HistoryEntry.objects.filter(run=run).update(withdrawn_at=by.at)
-    pending = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING)
-    pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at)
+    supersede(HeldChange.objects.filter(run=run), by=by)
     session.last_consolidated = run.from_position
     if run.proposal.get("summary_before") is not None:
         session.summary_text = run.proposal["summary_before"]

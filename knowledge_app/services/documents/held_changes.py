@@ -140,15 +140,6 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
         document.save(update_fields=["synced_revision"])
 
 
-def supersede(change: HeldChange, *, by: By) -> None:
-    """Close a pending change that another one replaces. Call inside a transaction. Raises Conflict."""
-    pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
-    if not pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at):
-        raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
-    text = f"held change of {change.document.name} superseded"
-    record(by, "change.superseded", "held_change", change.pk, text, workspace=change.workspace)
-
-
 def hold_rest(change: HeldChange, accepted: str, wanted: str, *, flags: Sequence[str], by: By) -> HeldChange | None:
     """Hold what ``wanted`` has beyond the accepted text of a partly decided change; None if the document has it.
 

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import BEFORE_MERGING, BYTES_OF_FILE, HELD_FILE, WHILE_REPLACED
 from knowledge_app.services.decisions import PEOPLE
-from knowledge_app.services.documents.change_review import pinned_lines, returned_reason, store_held
+from knowledge_app.services.documents.change_review import pinned_lines, returned_reason, store_held, supersede
 from knowledge_app.services.documents.limits import limit_fields
 from knowledge_app.services.documents.outside_edit_plan import (
     LineEdits,
@@ -375,7 +375,7 @@ def _supersede(document: MemoryDocument, proposed: str, author: Actor, now: date
             for change in guarded
             if new.include(line_edits(change.ours.content if change.ours else "", change.proposed))
         }
-    pending.filter(pk__in=numbers).update(status=HeldChange.Status.SUPERSEDED, decided_at=now)
+    supersede(pending.filter(pk__in=numbers), by=By(author, now))
 
 
 def _restore_file(document: MemoryDocument, item: DocumentRecord, now: datetime) -> None:

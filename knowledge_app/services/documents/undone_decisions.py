@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.change_review import supersede
 from knowledge_app.services.documents.consolidation import undo_consolidation
 from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import lock_document, restore_facts, revise_document
@@ -52,7 +53,7 @@ def _withdraw_rest(change: HeldChange, decided_at: datetime, by: By) -> None:
     rest = later.filter(pk__in=held)
     if rest.exclude(status__in=(HeldChange.Status.PENDING, HeldChange.Status.SUPERSEDED)).exists():
         raise _refusal(gettext("Other parts of this change have been decided since. Undo that first."))
-    rest.filter(status=HeldChange.Status.PENDING).update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at)
+    supersede(rest, by=by)
 
 
 def _restore_text(change: HeldChange, document: MemoryDocument, decided_at: datetime, by: By) -> None:

@@ -13,7 +13,7 @@ from memoryhub.sync.status import written_files
 from sessions_app.models import Run
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
-from tests.hub import PERSON, open_at
+from tests.hub import PERSON, open_at, recorded_supersessions
 from tests.sync.followed_folders import TEXT, edit, memory, sync
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_no_waiting")]
@@ -47,6 +47,7 @@ def test_the_files_change_replaces_a_proposal_with_the_same_text(atlas, file, ch
 
     change.refresh_from_db()
     assert change.status == "superseded"
+    assert recorded_supersessions() == [change.pk]
     assert [(one.author_kind, one.proposed) for one in pending()] == [("sync", SHORT)]
     assert [one.standing for one in written_files(atlas)] == ["held"]
     assert file.read_text() == SHORT
