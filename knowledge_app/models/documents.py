@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -11,7 +9,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.lib.content_check.shape import INSTRUCTION, OVERRIDE, ROLE
 from memoryhub.lib.database.fields import JSONTextField
+from memoryhub.lib.text.change_guard import code_of_check
 from sessions_app.models import AuditRecord, Entry, Run, SourceFolder, Workspace
 
 
@@ -186,13 +186,14 @@ def author_of(name: str, run: int | None) -> str:
 PROPOSED = "proposed by an agent"
 ALL_HELD = "all changes by the agent are held"
 REQUESTED = "review was requested"
-_GRAVE = re.compile("override|secret|password|private key|instruction", re.IGNORECASE)
+_GRAVE = (INSTRUCTION, OVERRIDE, ROLE)
 RULES = (PROPOSED, ALL_HELD, REQUESTED)  # flags that say why a change is held although nothing was found in it
 
 
 def _harm(flag: str) -> int:
-    """Return 0 for the findings that do the most harm, then those about new lines, then others."""
-    return 0 if _GRAVE.search(flag) else 1 if "new line" in flag else 2
+    """Return 0 for the findings that do the most harm, then others of the content check, then others."""
+    code = code_of_check(flag)
+    return 2 if code is None else 0 if code in _GRAVE else 1
 
 
 class HeldChange(models.Model):
@@ -260,7 +261,7 @@ class HeldChange(models.Model):
 
     @property
     def is_grave(self) -> bool:
-        """Whether it may turn the agent against its people, or has a secret."""
+        """Whether it may turn the agent against its people."""
         return any(_harm(flag) == 0 for flag in self.findings)
 
     @property

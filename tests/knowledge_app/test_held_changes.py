@@ -161,3 +161,15 @@ def test_a_writing_that_a_sync_overtook_is_not_noted(workspace):
     assert not record_written(stale, stale.head, path="memory/MEMORY.md", by=BY)
     assert document().synced_revision == newest
     assert AuditRecord.objects.filter(action="document.written").count() == 1
+
+
+def test_a_finding_is_ranked_by_what_the_content_check_found_and_not_by_words_in_it():
+    role = "1 new line imitates a system message or a role of the conversation"
+    html = "2 new lines: each contains HTML"
+    size = "is longer than the program of the secret instructions accepts"
+
+    change = HeldChange(flags=[size, html, role, "review was requested"])
+
+    assert change.findings == [role, html, size]
+    assert change.is_grave
+    assert not HeldChange(flags=[size, html]).is_grave

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from memoryhub.lib.content_check.check import Finding, check_text
+from memoryhub.lib.content_check.check import RESEMBLES, Finding, check_text
+from memoryhub.lib.content_check.shape import EXPLANATIONS, INSTRUCTION
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.facts import FactLine, fact_lines, is_fence, match_equal_facts, match_facts, normal_form
 from memoryhub.lib.text.places import changed_places
@@ -23,6 +24,11 @@ MAX_GROWTH = 3.0  # growth factor in characters
 FREE_GROWTH_CHARS = 2_000  # up to this size, a document may grow by any factor
 MAX_TRIES = 64  # of parts of a change that may leave pinned facts alone; the rest is held
 _Edit = tuple[int, int, list[str]]
+_OF_CHECK = re.compile(r"\d+ new lines?(?:: each)? (.+)", re.DOTALL)
+_CODES = {text: code for code, text in EXPLANATIONS.items()} | {
+    RESEMBLES: INSTRUCTION,
+    "look like instructions to a model": INSTRUCTION,  # of several lines, in older databases
+}
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NEGATION = re.compile(
     r"\b(not|no|never|none|neither|nor|without|cannot|can't|won't|don't|doesn't|isn't|aren't|wasn't|nicht|kein\w*|nie"
@@ -145,6 +151,15 @@ def safety_reasons(change: CheckedChange) -> list[str]:
     return [
         f"1 new line {text}" if count == 1 else f"{count} new lines: each {text}" for text, count in counts.items()
     ]
+
+
+def code_of_check(reason: str) -> str | None:
+    """Return the code of what the content check found, for one of the ``safety_reasons``; None for other reasons.
+
+    Codes that only ``hidden_content`` gives are "hidden".
+    """
+    found = _OF_CHECK.fullmatch(reason)
+    return _CODES.get(found[1], "hidden") if found else None
 
 
 def additions_only(change: CheckedChange, *, held: Collection[int] = ()) -> str:

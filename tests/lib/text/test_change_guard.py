@@ -2,14 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.content_check.check import check_text
+from memoryhub.lib.content_check.check import Finding, check_text
+from memoryhub.lib.content_check.shape import EXPLANATIONS
 from memoryhub.lib.text.change_guard import (
+    CheckedChange,
     additions_only,
     check_change,
+    code_of_check,
     compare_facts,
     pin_reasons,
     review_reasons,
     safe_part,
+    safety_reasons,
 )
 from memoryhub.lib.text.facts import fact_lines
 
@@ -196,3 +200,26 @@ def test_the_safe_part_of_insertions_has_the_pinned_facts(insertions):
     assert pin_reasons(BASE, change.after, [5, 6]) or safe == change.after
     lost = {fact.text for fact in compare_facts(BASE, safe).removed}
     assert lost <= {fact.text for fact in compare_facts(BASE, change.after).removed}
+
+
+@pytest.mark.parametrize("code", EXPLANATIONS)
+def test_the_reasons_of_the_content_check_have_the_codes_of_its_findings(code):
+    for lines in (["- one"], ["- one", "- two"]):
+        after = "\n".join(lines)
+        findings = [Finding(code, number, EXPLANATIONS[code]) for number, _ in enumerate(lines, 1)]
+
+        assert list(map(code_of_check, safety_reasons(CheckedChange("", after, findings)))) == [code]
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("1 new line resembles instructions to a model", "instruction"),
+        ("3 new lines look like instructions to a model", "instruction"),  # as earlier versions said it
+        ("2 new lines: each contains HTML", "hidden"),
+        ("removes 2 of 9 facts", None),
+        ("1 new fact was removed or corrected earlier", None),
+    ],
+)
+def test_other_reasons_have_no_code(reason, code):
+    assert code_of_check(reason) == code
