@@ -10,11 +10,13 @@ from functools import lru_cache
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
 
-from knowledge_app.models import HeldChange
+from knowledge_app.models import Fact, HeldChange
+from knowledge_app.services.documents.change_review import pinned_lines
 from memoryhub.inbox.sources import IS_CONFLICT, held_changes
 from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.masked_text import masked
+from memoryhub.lib.text.change_guard import pin_reasons
 from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.runs.flagged_parts import parts_with_warnings
 from memoryhub.runs.review import approve
@@ -41,45 +43,51 @@ class SafeChanges:
 
 
 def find_safe_changes(workspace: Workspace) -> SafeChanges:
-    """Read the pending changes of a workspace, the oldest first, and check those without a flag again.
-
-    Conflicts aren't safe: there is a choice to make.
-    """
+    """Read the pending changes of a workspace, the oldest first, split by ``safe_pks``."""
     rows = held_changes(Workspace.objects.filter(pk=workspace.pk))
-    changes = list(rows.select_related(*RELATED).order_by("pk")[: MAX_CHANGES + 1])
-    conflicts = set(rows.filter(IS_CONFLICT).values_list("pk", flat=True))
-    safe = [change for change in changes[:MAX_CHANGES] if change.pk not in conflicts and is_safe(change)]
-    pks = {change.pk for change in safe}
-    others = [change for change in changes[:MAX_CHANGES] if change.pk not in pks]
-    return SafeChanges(safe, others, rows.count() - len(changes[:MAX_CHANGES]))
+    changes = list(rows.select_related(*RELATED).order_by("pk")[:MAX_CHANGES])
+    pks = safe_pks(workspace)
+    safe = [change for change in changes if change.pk in pks]
+    others = [change for change in changes if change.pk not in pks]
+    return SafeChanges(safe, others, rows.count() - len(changes))
 
 
-def is_safe(change: HeldChange) -> bool:
-    """Return whether nothing was found in a change. One that is too long to be checked isn't safe."""
-    if change.findings or is_oversize(change.proposed) or (change.ours and is_oversize(change.ours.content)):
-        return False
-    return not any(warnings for _, warnings in parts_with_warnings(change))
+def safe_pks(workspace: Workspace) -> set[int]:
+    """Return those of the oldest pending changes in which nothing is found, and which touch no pinned fact.
 
-
-def count_safe_changes(workspace: Workspace) -> int:
-    """Return how many changes ``find_safe_changes`` finds to be safe.
-
-    Two queries, and one for each change that this process hasn't checked yet: a proposed text doesn't change.
+    Conflicts aren't among them: there is a choice to make. A few queries, and one for each change that this process
+    hasn't checked yet or whose document has a pinned fact.
     """
     rows = held_changes(Workspace.objects.filter(pk=workspace.pk)).order_by("pk")
     conflicts = set(rows.filter(IS_CONFLICT).values_list("pk", flat=True))
-    changes = rows.only("proposed_hash", "flags", "created_at")[:MAX_CHANGES]
-    return sum(
-        _was_safe(change.pk, change.proposed_hash, change.created_at)
+    facts = Fact.objects.filter(workspace=workspace, died=None, pinned=True)
+    pinned = set(facts.values_list("document", flat=True))
+    changes = rows.only("proposed_hash", "flags", "created_at", "document")[:MAX_CHANGES]
+    return {
+        change.pk
         for change in changes
-        if change.pk not in conflicts and not change.findings
-    )
+        if change.pk not in conflicts
+        and not change.findings
+        and not _has_warnings(change.pk, change.proposed_hash, change.created_at)
+        and not (change.document_id in pinned and _touches_pins(change.pk))
+    }
 
 
-@lru_cache(maxsize=4096)
-def _was_safe(pk: int, _proposed_hash: str, _created_at: datetime) -> bool:
+@lru_cache(maxsize=4096)  # the text of a change stays the same; only forgetting changes it, and its hash
+def _has_warnings(pk: int, _proposed_hash: str, _created_at: datetime) -> bool:
+    """Tell whether the content check finds something in a change, or can't check it because it is too long."""
     change = HeldChange.objects.select_related(*RELATED).filter(pk=pk).first()
-    return change is not None and is_safe(change)
+    if change is None or is_oversize(change.proposed) or (change.ours and is_oversize(change.ours.content)):
+        return True
+    return any(warnings for _, warnings in parts_with_warnings(change))
+
+
+def _touches_pins(pk: int) -> bool:
+    change = HeldChange.objects.select_related("document__head", "ours").filter(pk=pk).first()
+    if change is None:
+        return True
+    ours = change.ours.content if change.ours else ""
+    return bool(pin_reasons(ours, change.proposed, pinned_lines(change.document, ours)))
 
 
 def changed_lines(change: HeldChange) -> tuple[list[DiffLine], int]:

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from knowledge_app.models import HeldChange
+from knowledge_app.models import Fact, HeldChange
 from tests.hub import NOW
 from tests.inbox.test_inbox import ORDER, TEXT, decide, head, propose
 
@@ -36,6 +36,22 @@ def test_safe_changes_are_accepted_by_their_lines_and_one_by_one(workspace, edit
     assert head() == TEXT.replace("# Pool", "# The pool")
     assert "Accept 1 safe item…" in left
     assert ("safe item" in none, "instruction" in none) == (False, True)
+
+
+def test_a_fact_that_is_pinned_meanwhile_makes_a_change_of_it_unsafe(workspace, editor):
+    address = reverse("accept-safe", args=["atlas"])
+    change = propose(workspace, TEXT.replace("- Ana leads\n", "- Ana leads the team\n"))
+    HeldChange.objects.filter(pk=change.pk).update(flags=[])
+    before = editor.get("/w/atlas/inbox/").content.decode()
+
+    Fact.objects.filter(text="Ana leads").update(pinned=True)
+
+    after = editor.get("/w/atlas/inbox/").content.decode()
+    page = editor.get(address).content.decode()
+    editor.post(address, {"change": [change.pk]})
+    assert ("Accept 1 safe item…" in before, "safe item…" in after) == (True, False)
+    assert 'name="change"' not in page
+    assert head() == TEXT
 
 
 def test_the_worst_finding_and_a_line_say_which_change_it_is(workspace, editor):

@@ -20,7 +20,7 @@ from memoryhub.inbox.decisions import Outcome, decide
 from memoryhub.inbox.details import detail_context, load_row
 from memoryhub.inbox.items import KINDS, InboxItem, item_title, load_items, needed_role
 from memoryhub.inbox.queue import QueueScope, count_by_kind, find_in_queue, queue_page
-from memoryhub.inbox.safe_changes import count_safe_changes
+from memoryhub.inbox.safe_changes import safe_pks
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import parse_int
@@ -120,7 +120,7 @@ def _bulk(request: HttpRequest, workspace: Workspace | None, kind: str, counts: 
     if kind == "addition":
         rows = HeldRow.objects.filter(workspace=workspace).waiting()
         newest = rows.order_by("-id").values_list("pk", flat=True).first()
-    safe = count_safe_changes(workspace) if counts["change"] else 0
+    safe = len(safe_pks(workspace)) if counts["change"] else 0
     return {"safe_count": safe, "newest_row": newest, "row_count": counts["addition"]}
 
 
