@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
@@ -98,7 +99,11 @@ def _clean_key(key: str) -> str:
     return key
 
 
-def _clean_url(url: str) -> str:
+def clean_address(url: str, presets: Collection[str] = ()) -> str:
+    """Return the address of a model or provider without its last slash, a preset, or "". Raises ValidationError."""
+    url = url.rstrip("/")
+    if url in presets:
+        return url
     if "?" in url or "#" in url:
         raise forms.ValidationError(gettext("The address must have no query and no fragment."))
     if url:
@@ -138,8 +143,7 @@ class ModelForm(SectionForm):
     remove_key = forms.BooleanField(required=False, label=_("Remove the stored key"))
 
     def clean_address(self) -> str:
-        address: str = self.cleaned_data["address"].rstrip("/")
-        return address if address in PRESETS else _clean_url(address)
+        return clean_address(self.cleaned_data["address"], PRESETS)
 
     def clean_key(self) -> str:
         return _clean_key(self.cleaned_data["key"])
@@ -176,7 +180,7 @@ class EmbeddingForm(SectionForm):
         return provider
 
     def clean_embedding_address(self) -> str:
-        return _clean_url(self.cleaned_data["embedding_address"].rstrip("/"))
+        return clean_address(self.cleaned_data["embedding_address"])
 
     def clean_embedding_key(self) -> str:
         return _clean_key(self.cleaned_data["embedding_key"])

@@ -3,13 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.dashboard.hub_forms import clean_address
 from memoryhub.lib.embeddings import NONE, PROVIDERS, provider_error
-from memoryhub.lib.http.safe_http import AddressRefused, check_url
 from memoryhub.lib.llm import PRESETS
 from memoryhub.lib.stale_forms import merged_values, remember_shown
 from memoryhub.lib.validation import clean_text
@@ -153,8 +152,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         self.fields["embedding_provider"].help_text = words % {"providers": ", ".join(PROVIDERS), "none": NONE}
 
     def clean_model_base_url(self) -> str:
-        address: str = self.cleaned_data["model_base_url"]
-        return address if address in PRESETS else _checked(address)
+        return clean_address(self.cleaned_data["model_base_url"], PRESETS)
 
     def clean_embedding_provider(self) -> str:
         provider: str = self.cleaned_data["embedding_provider"].lower()
@@ -163,7 +161,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         return provider
 
     def clean_embedding_base_url(self) -> str:
-        return _checked(self.cleaned_data["embedding_base_url"])
+        return clean_address(self.cleaned_data["embedding_base_url"])
 
     def clean_name(self) -> str:
         return clean_text(" ".join(self.cleaned_data["name"].split()))
@@ -198,16 +196,6 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
 
     def sections(self) -> list[tuple[Promise, list[forms.BoundField]]]:
         return [(title, [self[name] for name in names]) for title, names in self.SECTIONS]
-
-
-def _checked(address: str) -> str:
-    """Return a model address, or "". Raises ValidationError."""
-    if address:
-        try:
-            check_url(address, settings.MEMORYHUB_PRIVATE_HOSTS)
-        except AddressRefused as error:
-            raise forms.ValidationError(error.message) from error
-    return address
 
 
 def _events() -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.llm import ModelRefused, ModelSettings, open_model_client, read_json, usage_count
+from memoryhub.lib.llm import PRESETS, ModelRefused, ModelSettings, open_model_client, read_json, usage_count
 from memoryhub.lib.traces import traced_model_call
 
 if TYPE_CHECKING:
@@ -38,11 +38,9 @@ class Provider:
 
 
 PROVIDERS = {
-    "openai": Provider("https://api.openai.com/v1", {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}),
-    "google": Provider(
-        "https://generativelanguage.googleapis.com/v1beta/openai", {"text-embedding-004": 768, "embedding-001": 768}
-    ),
-    "mistral": Provider("https://api.mistral.ai/v1", {"mistral-embed": 1024}),
+    "openai": Provider(PRESETS["openai"], {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}),
+    "google": Provider(PRESETS["google"], {"text-embedding-004": 768, "embedding-001": 768}),
+    "mistral": Provider(PRESETS["mistral"], {"mistral-embed": 1024}),
     "cohere": Provider(
         "https://api.cohere.ai/compatibility/v1", {"embed-english-v3.0": 1024, "embed-multilingual-v3.0": 1024}
     ),
@@ -50,7 +48,7 @@ PROVIDERS = {
         "https://api.voyageai.com/v1", {"voyage-2": 1024, "voyage-large-2": 1024, "voyage-code-2": 1536}
     ),
     "ollama-cloud": Provider("https://ollama.com/v1", {"nomic-embed-text": 768, "mxbai-embed-large": 1024}),
-    "ollama": Provider("http://127.0.0.1:11434/v1", {"nomic-embed-text": 768, "mxbai-embed-large": 1024}),
+    "ollama": Provider(PRESETS["ollama"], {"nomic-embed-text": 768, "mxbai-embed-large": 1024}),
 }
 UNSUPPORTED_PROVIDERS = {
     "anthropic": _("anthropic doesn't offer embeddings. Use voyage, which Anthropic recommends."),

@@ -91,6 +91,12 @@ class ToolReply:
     completion_tokens: int = 0
 
 
+def address_of(name: str) -> str:
+    """Return the address of a preset, or a given address, without its last slash."""
+    bare = name.rstrip("/")
+    return PRESETS.get(bare, bare)
+
+
 def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: int) -> Reply:
     """Return the model's reply to chat messages, retrying ``settings.retries`` times.
 

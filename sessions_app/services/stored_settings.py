@@ -18,7 +18,7 @@ from memoryhub.lib.database.encrypted_text import decrypt_text, encrypt_text
 from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.embeddings import PROVIDERS
 from memoryhub.lib.http.safe_http import AddressRefused, split_url
-from memoryhub.lib.llm import PRESETS
+from memoryhub.lib.llm import PRESETS, address_of
 from memoryhub.models import StoredSetting
 from sessions_app.services.audit import By, record
 
@@ -60,9 +60,8 @@ class HubSettings:
     @property
     def model_url(self) -> str:
         """The model's address; OpenAI's if only a key is set, otherwise ""."""
-        if address := str(self.values["MEMORYHUB_LLM_BASE_URL"]):
-            return PRESETS.get(address, address)
-        return PRESETS["openai"] if self.values[MODEL_KEY] else ""
+        default = "openai" if self.values[MODEL_KEY] else ""
+        return address_of(str(self.values["MEMORYHUB_LLM_BASE_URL"]) or default)
 
     @property
     def embedding_url(self) -> str:
@@ -169,8 +168,7 @@ def _key_origin(key: str, values: Mapping[str, Any]) -> str:
     """Return the origin to which a key is sent."""
     if key == EMBEDDING_KEY:
         return origin(_embedding_url(values))
-    address = values["MEMORYHUB_LLM_BASE_URL"] or "openai"
-    return origin(PRESETS.get(address, address))
+    return origin(address_of(values["MEMORYHUB_LLM_BASE_URL"] or "openai"))
 
 
 def _embedding_url(values: Mapping[str, Any]) -> str:

@@ -117,6 +117,8 @@ def test_what_models_used_today_does_not_contradict_that_none_is_connected(
         ({"model_base_url": "http://169.254.169.254/v1"}, "reserved address that the hub never connects to"),
         ({"model_base_url": "http://127.0.0.1:11434/v1"}, "MEMORYHUB_PRIVATE_HOSTS"),
         ({"model_base_url": "ftp://x"}, "http:// or https://"),
+        ({"model_base_url": "https://1.1.1.1/v1?key=1"}, "no query"),
+        ({"embedding_base_url": "https://1.1.1.1/v1#one"}, "no fragment"),
         ({"embedding_provider": "anthropic"}, "Use voyage"),
         ({"embedding_provider": "groq"}, "groq doesn't offer embeddings"),
         ({"embedding_provider": "nobody"}, "There is no embedding provider"),
@@ -132,6 +134,14 @@ def test_inconsistent_settings_are_refused(workspace, operator, changes, words):
     assert words in text_of(response).replace("&#x27;", "'")
     assert before == Workspace.objects.values().get(pk=workspace.pk)
     assert not AuditRecord.objects.filter(action="workspace.configured").exists()
+
+
+@pytest.mark.parametrize("given", ["openai/", "https://1.1.1.1/v1/"])
+def test_an_address_is_stored_without_its_last_slash(workspace, operator, given):
+    operator.post(url("workspace-settings"), settings_data(model_base_url=given))
+
+    workspace.refresh_from_db()
+    assert workspace.model_base_url == given.rstrip("/")
 
 
 def test_a_webhook_is_added_with_its_secret_and_removed(workspace, operator, settings):

@@ -106,6 +106,15 @@ def test_the_key_is_in_no_table_no_audit_record_and_no_backup_in_clear_text(oper
         assert not any(KEY.encode() in path.read_bytes() for path in Path(tmp_path).rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("address", ["openai", "openai/", "https://api.openai.com/v1", "https://api.openai.com/v1/"])
+def test_every_spelling_of_an_address_means_the_same(workspace, settings, address):
+    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = address, "small"
+
+    assert model_for(workspace).base_url == "https://api.openai.com/v1"
+    workspace.model_base_url = address
+    assert model_for(workspace).base_url == "https://api.openai.com/v1"
+
+
 @pytest.mark.parametrize("address", ["http://models.example:443/v1", "https://models.example:444/v1"])
 def test_the_key_is_only_sent_to_the_origin_of_its_address(operator, workspace, address):
     save_model(operator)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from memoryhub.lib.embeddings import NONE, PROVIDERS, EmbeddingSettings, dimensions_of
-from memoryhub.lib.llm import PRESETS, ModelSettings
+from memoryhub.lib.llm import ModelSettings, address_of
 from sessions_app.models import Workspace
 from sessions_app.services.stored_settings import EMBEDDING_KEY, MODEL_KEY, HubSettings, hub_settings, origin
 
@@ -23,7 +23,7 @@ def model_for(workspace: Workspace, *, wanted: str = "") -> ModelSettings | None
     receives the hub's API key.
     """
     hub = hub_settings()
-    base_url = PRESETS.get(workspace.model_base_url, workspace.model_base_url) or hub.model_url
+    base_url = address_of(workspace.model_base_url) or hub.model_url
     name = wanted or workspace.consolidation_model or hub.values["MEMORYHUB_LLM_MODEL"] or workspace.model
     return _model_settings(hub, base_url, name) if base_url and name else None
 
