@@ -69,7 +69,11 @@ def home(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def start(home) -> Iterator[Callable[..., Hub]]:
+def start(home, new_database) -> Iterator[Callable[..., Hub]]:
+    if not (home / "home").exists():
+        (home / "home").mkdir()
+        new_database(home / "home" / "memoryhub.sqlite3")
+
     def begin(collector: str, *options: str, **environment: str) -> Hub:
         hub = Hub(home, collector)
         hub.environment |= environment
