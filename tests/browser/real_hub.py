@@ -11,17 +11,17 @@ from pathlib import Path
 
 
 class RealHub:
-    """A hub started with ``serve``, including its worker."""
+    """A hub started with ``serve``, including its worker unless ``options`` leave it out."""
 
-    def __init__(self, home: Path) -> None:
-        self.home, self.address, self.setup = home, "", ""
+    def __init__(self, home: Path, *options: str) -> None:
+        self.home, self.options, self.address, self.setup = home, options, "", ""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "DATABASE"))}
         own = {"MEMORYHUB_HOME": str(home), "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
         self.environment = kept | own
         self.port = "0"  # any free port; the same after a restart
 
     def start(self) -> None:
-        command = [sys.executable, "manage.py", "serve", "--port", self.port]
+        command = [sys.executable, "manage.py", "serve", "--port", self.port, *self.options]
         self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         for line in self.process.stdout:

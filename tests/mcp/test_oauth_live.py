@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
 from tests.browser.real_hub import RealHub
+from tests.other_hub import manage
 
 PASSWORD = "a calm sea 42"
 CALLBACK = "http://127.0.0.1:39999/callback"
@@ -70,7 +71,7 @@ class Browser:
 
 @pytest.fixture
 def hub(tmp_path, new_database):
-    hub = RealHub(tmp_path)
+    hub = RealHub(tmp_path, "--no-worker")
     new_database(tmp_path / "memoryhub.sqlite3")
     hub.start()
     yield hub
@@ -78,6 +79,7 @@ def hub(tmp_path, new_database):
 
 
 @pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
 def test_the_sdk_client_signs_in_remembers_and_renews(hub):
     storage, browser = Storage(), Browser(hub.address)
     metadata = OAuthClientMetadata(client_name="Scripted client", redirect_uris=[CALLBACK])
@@ -113,7 +115,7 @@ def test_the_sdk_client_signs_in_remembers_and_renews(hub):
     assert not kept.is_error, kept
     assert "opens at dawn" in found.content[0].text
     assert storage.client.token_endpoint_auth_method == "none"
-    assert "Scripted client" in hub.command("token", "list", "atlas")
+    assert "Scripted client" in manage(hub.home, str(hub.home / "memoryhub.sqlite3"), "token", "list", "atlas")
     assert storage.tokens.scope == first.scope == "read append"
     assert storage.tokens.access_token != first.access_token
     assert browser.landed == ""
