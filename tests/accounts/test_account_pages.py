@@ -291,6 +291,19 @@ def test_a_known_browser_has_a_limit_of_its_own(vera):
     assert "Too many failed attempts" in known.post("/login/", RIGHT).content.decode()
 
 
+def test_right_passwords_are_not_limited(vera):
+    assert {Client().post("/login/", RIGHT).status_code for _ in range(11)} == {302}
+
+
+def test_the_right_password_is_no_pardon_for_wrong_ones(vera):
+    for _ in range(9):
+        Client().post("/login/", WRONG)
+
+    assert Client().post("/login/", RIGHT).status_code == 302
+    Client().post("/login/", WRONG)
+    assert "Too many failed attempts" in Client().post("/login/", RIGHT).content.decode()
+
+
 @pytest.mark.parametrize("cookie", ["", "forged", "forged.", f"forged.{'0' * 64}"])
 def test_a_forged_cookie_marks_no_known_browser(cookie, vera, client):
     client.cookies["browser"] = cookie

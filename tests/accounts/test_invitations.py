@@ -244,7 +244,9 @@ def test_deactivating_revokes_reset_links(viewer, olga):
     assert Invitation.objects.get().revoked_at is not None
 
 
-def test_a_link_expires_after_the_chosen_days(workspace, olga, client):
-    url = link(workspace, days=1, now=timezone.now() - timedelta(hours=25))
+@pytest.mark.parametrize("days", [1, 7, 30])
+def test_a_link_expires_after_the_chosen_days(days, workspace, olga, client):
+    end = timezone.now() - timedelta(days=days)
+    living, ended = (link(workspace, days=days, now=end + timedelta(hours=shift)) for shift in (1, -1))
 
-    assert client.get(url).status_code == 410
+    assert [client.get(url).status_code for url in (living, ended)] == [200, 410]

@@ -87,6 +87,15 @@ def test_times_are_shown_in_the_users_zone(workspace, viewer_client):
     assert "10 Mar 2026" in viewer_client.get(url).content.decode()
 
 
+def test_the_page_says_whether_the_browser_sets_the_zone(viewer_client):
+    viewer_client.cookies["zone"] = "Asia/Tokyo"
+    url = reverse("preferences")
+    assert "Times are shown in Asia/Tokyo, as set by your browser" in viewer_client.get(url).content.decode()
+
+    save(viewer_client, time_zone="America/New_York")
+    assert "Times are shown in America/New_York." in viewer_client.get(url).content.decode()
+
+
 def test_search_dates_use_the_users_zone(workspace, viewer_client):
     session = open_at(workspace)
     type(session).objects.filter(pk=session.pk).update(updated_at=LATE, created_at=LATE)

@@ -246,6 +246,17 @@ def test_changes_need_the_password(path, vera, secret):
     assert has_second_factor(vera) is (path == "codes/")
 
 
+def test_a_password_that_ends_with_a_space_confirms_changes(vera, secret):
+    vera.set_password("a calm sea ")
+    vera.save()
+    client = Client()
+    client.force_login(vera)
+
+    client.post(f"{PAGE}off/", {"password": "a calm sea "})
+
+    assert not has_second_factor(vera)
+
+
 @pytest.mark.parametrize("path", ["codes/", "off/"])
 def test_without_a_password_changes_need_a_code(path, vera, secret):
     vera.set_unusable_password()
