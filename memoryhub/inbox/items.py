@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Q, QuerySet, Value
@@ -145,7 +146,8 @@ def _refusal(row: QueueRow, workspace: Workspace | None, role: str) -> str:
     return "" if role in (needed, OPERATOR) else str(REASONS[needed])
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return a text on one line, cut to the length of a title."""
     return Truncator(" ".join(text.split())).chars(TITLE_CHARS)
 
 
@@ -161,9 +163,9 @@ def _changes(pks: Collection[int]) -> dict[int, _Text]:
     )
     return {
         row.pk: _Text(
-            _short(row.title),
+            short(row.title),
             row.author,
-            quote=_short(masked(row.reason)) if row.has_own_reason else "",
+            quote=short(masked(row.reason)) if row.has_own_reason else "",
             line=_first_line(row.old_start, row.new_start),
             chips=tuple(row.findings[1:]),
             is_grave=row.is_grave,
@@ -178,23 +180,25 @@ def _first_line(old: str, new: str) -> tuple[str, str]:
     for sign, lines, others in (("+", after, set(before)), ("−", before, set(after))):
         for line in lines:
             if line.strip() and line not in others:
-                return sign, _short(masked(line))
+                return sign, short(masked(line))
     return "", ""
 
 
 def _held_rows(pks: Collection[int]) -> dict[int, _Text]:
     links = ("knowledge", "observation", "key_value", "history_entry")
     return {
-        held.pk: _Text(
-            _sentence(", ".join(held.reasons)), held.author_name, quote=_short(row_text(held)[:READ_CHARS])
-        )
+        held.pk: _Text(_sentence(", ".join(held.reasons)), held.author_name, quote=short(row_text(held)[:READ_CHARS]))
         for held in HeldRow.objects.filter(pk__in=pks).select_related(*links)
     }
 
 
 def row_text(held: HeldRow) -> str:
     """Return the text of a held row, with secrets masked."""
-    row = held.row
+    return text_of_row(held.row)
+
+
+def text_of_row(row: Any) -> str:
+    """Return the text of a row that can be held, with secrets masked."""
     if isinstance(row, KeyValue):
         return masked(f"{row.key} = {'••••' if row.is_secret else row.value}")
     return masked(row.content)
@@ -206,7 +210,7 @@ def _findings(pks: Collection[int]) -> dict[int, _Text]:
     for concern, text in _with_text(concerns):
         what = _sentence(concern.what)
         is_said = concern.kind == Concern.Kind.ORDER  # whoever wrote it may want to mislead the reader, too
-        found[concern.pk] = _Text(what, quote=_short(text)) if is_said else _Text(_short(text), what)
+        found[concern.pk] = _Text(what, quote=short(text)) if is_said else _Text(short(text), what)
     return found
 
 
@@ -237,7 +241,7 @@ def _duplicates(pks: Collection[int]) -> dict[int, _Text]:
     for place in others.values_list("workspace", "table", "object_id"):
         counts[place] += 1
     return {
-        concern.pk: _Text(_short(text), _copies(1 + counts[concern.workspace_id, concern.table, concern.object_id]))
+        concern.pk: _Text(short(text), _copies(1 + counts[concern.workspace_id, concern.table, concern.object_id]))
         for concern, text in _with_text(concerns)
     }
 
@@ -257,7 +261,7 @@ def _runs(pks: Collection[int]) -> dict[int, _Text]:
     texts = {}
     for run in Run.objects.filter(pk__in=pks).only("kind", "status", "error"):
         text = run_text(kinds.get(Run.Status(run.status), "failed"))
-        texts[run.pk] = _Text(text % {"kind": run.get_kind_display(), "number": run.pk}, _short(masked(run.error)))
+        texts[run.pk] = _Text(text % {"kind": run.get_kind_display(), "number": run.pk}, short(masked(run.error)))
     return texts
 
 

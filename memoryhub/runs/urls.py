@@ -4,7 +4,6 @@ from memoryhub.runs.views import bulk, compress_due, held_rows, review, review_b
 
 urlpatterns = [
     path("w/<slug:slug>/review/", review.review, name="review"),
-    path("w/<slug:slug>/review/decided/", review.decided_changes, name="decided-changes"),
     path("w/<slug:slug>/review/decide/", review_bulk.decide_changes, name="decide-changes"),
     path("w/<slug:slug>/review/undo/", review.undo_decisions, name="undo-decisions"),
     path("w/<slug:slug>/review/rows/remove/", held_rows.remove_held_rows, name="remove-held-rows"),

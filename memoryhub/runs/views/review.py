@@ -1,4 +1,4 @@
-"""The page of a held change, and the list of decided ones."""
+"""The page of a held change, and its decisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from knowledge_app.services.rows.held_row_decisions import undo_approval
 from memoryhub.lib.document_size import shown_part
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.http.htmx import render_page
-from memoryhub.lib.http.pagination import keyset_page, parse_ints
+from memoryhub.lib.http.pagination import parse_ints
 from memoryhub.lib.masked_text import has_secrets, masked
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from memoryhub.runs.change_context import change_context
@@ -34,14 +34,6 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
     if request.GET.get("state") == "decided":
         return redirect("decided-changes", slug)
     return redirect(f"{reverse('inbox', args=[slug])}?kind=change")
-
-
-def decided_changes(request: HttpRequest, slug: str) -> HttpResponse:
-    workspace = get_workspace(request, slug)
-    changes = HeldChange.objects.filter(workspace=workspace).exclude(status=HeldChange.Status.PENDING)
-    changes = changes.select_related("document", "run", "decided_by")
-    context = {"workspace": workspace, "page": keyset_page(changes, order=("-id",), params=request.GET)}
-    return render_page(request, "runs/decided.html", context, fragment="decided")
 
 
 def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
