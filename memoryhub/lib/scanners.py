@@ -7,6 +7,7 @@ addresses, phone numbers with a country code, and IBANs and card numbers with co
 
 from __future__ import annotations
 
+import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
@@ -57,6 +58,7 @@ class _Detector:
     what: str
     hints: tuple[str, ...]
     has_digits: bool = False  # ignore matches without digits: the pattern also matches ordinary words
+    is_long: bool = False  # its matches contain LONG_KEY, which most texts don't
 
 
 _DETECTORS = [
@@ -85,24 +87,34 @@ _DETECTORS = [
     _Detector("jwt.JwtTokenDetector", "a JSON web token", ("eyj",)),
     _Detector("private_key.PrivateKeyDetector", PRIVATE_KEY, ("private key", "putty-user-key")),
     _Detector("basic_auth.BasicAuthDetector", "a password in an address", ("://",)),
-    _Detector("twilio.TwilioKeyDetector", "a Twilio key", ("ac", "sk"), has_digits=True),
+    _Detector("twilio.TwilioKeyDetector", "a Twilio key", ("ac", "sk"), has_digits=True, is_long=True),
     _Detector("sendgrid.SendGridDetector", "a SendGrid key", ("sg.",)),
     _Detector("npm.NpmDetector", "an npm token", ("_authtoken",)),
     _Detector("pypi_token.PypiTokenDetector", "a PyPI token", ("pypi-",)),
     _Detector("azure_storage_key.AzureStorageKeyDetector", "an Azure storage key", ("accountkey=",)),
-    _Detector("discord.DiscordBotTokenDetector", "a Discord bot token", (".",)),
+    _Detector("discord.DiscordBotTokenDetector", "a Discord bot token", (".",), is_long=True),
     _Detector("mailchimp.MailchimpDetector", "a Mailchimp key", ("-us",)),
-    _Detector("telegram_token.TelegramBotTokenDetector", "a Telegram bot token", (":",)),
+    _Detector("telegram_token.TelegramBotTokenDetector", "a Telegram bot token", (":",), is_long=True),
     _Detector("square_oauth.SquareOAuthDetector", "a Square secret", ("sq0csp-",)),
     _Detector("artifactory.ArtifactoryDetector", "an Artifactory credential", ("akc", "ap"), has_digits=True),
-    _Detector("cloudant.CloudantDetector", "a Cloudant credential", ("cl",), has_digits=True),
+    _Detector("cloudant.CloudantDetector", "a Cloudant credential", ("cl",), has_digits=True, is_long=True),
     _Detector(
-        "ibm_cloud_iam.IbmCloudIamDetector", "an IBM Cloud key", ("key", "pwd", "pass", "token"), has_digits=True
+        "ibm_cloud_iam.IbmCloudIamDetector",
+        "an IBM Cloud key",
+        ("key", "pwd", "pass", "token"),
+        has_digits=True,
+        is_long=True,
     ),
-    _Detector("softlayer.SoftlayerDetector", "a SoftLayer credential", ("sl", "softlayer"), has_digits=True),
+    _Detector(
+        "softlayer.SoftlayerDetector", "a SoftLayer credential", ("sl", "softlayer"), has_digits=True, is_long=True
+    ),
 ]
+LONG_KEY = re.compile(r"\S{24}")
 _WINDOW_CHARS = 2_000  # some patterns are slow on longer lines
 _OVERLAP_CHARS = 400
+_LONG_TEXT = 10_000  # characters; several pages show the same document
+_MAX_REMEMBERED = 100  # texts
+_remembered: dict[bytes, list[Match]] = {}
 _POSSIBLE_SECRET = re.compile(r"[^\s]{12}|[=:]|passw|secret|private key", re.IGNORECASE)
 _TOKEN = re.compile(r"[\w+/=~.-]*(?<![.-])")  # the rest of a token after a pattern's match
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|Private-MAC: \w+")
@@ -147,8 +159,16 @@ def scan_text(text: str) -> list[Match]:
 
 
 def scan_secrets(text: str) -> list[Match]:
-    """Return the secrets in a text, in order."""
-    return _resolve_overlaps(list(_secrets(text)))
+    """Return the secrets in a text, in order. Those of long texts are remembered, without the texts."""
+    if len(text) < _LONG_TEXT:
+        return _resolve_overlaps(list(_secrets(text)))
+    key = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+    found = _remembered.get(key)
+    if found is None:
+        if len(_remembered) >= _MAX_REMEMBERED:
+            _remembered.clear()
+        found = _remembered[key] = _resolve_overlaps(list(_secrets(text)))
+    return list(found)
 
 
 def scan_value(name: str, value: str) -> list[Match]:
@@ -237,9 +257,9 @@ def _secrets(text: str) -> Iterator[Match]:
 def _known_format_secrets(text: str) -> Iterator[Match]:
     covered = dict.fromkeys(range(len(_DETECTORS)), 0)
     for offset, window in _windows(text):
-        lower = window.lower()
+        lower, has_long = window.lower(), bool(LONG_KEY.search(window))
         for index, detector in enumerate(_DETECTORS):
-            if not any(hint in lower for hint in detector.hints):
+            if (detector.is_long and not has_long) or not any(hint in lower for hint in detector.hints):
                 continue
             for start, end in _detector_spans(detector, window):
                 if offset + start >= covered[index]:

@@ -14,16 +14,18 @@ DEFERRED = ("entry__content", "entry__tool_calls", "history_entry__content")
 
 
 def best_sources(facts: Collection[int]) -> dict[int, FactSource]:
-    """Return the best source of each fact, by the fact's key, with its message, run and history entry. One query.
+    """Return the best source of each fact, by the fact's key, with its message, run and history entry. Two queries.
 
     Held history entries explain nothing.
     """
     rows = FactSource.objects.filter(fact__in=facts, history_entry__hold=None)
-    rows = rows.select_related("entry__session", "run", "history_entry").defer(*DEFERRED)
-    found: dict[int, FactSource] = {}
-    for source in sorted(rows, key=lambda source: (ORDER.index(source.kind), -(source.score or 0), source.pk)):
-        found.setdefault(source.fact_id, source)
-    return found
+    best: dict[int, tuple[int, float, int]] = {}
+    for fact, kind, score, pk in rows.values_list("fact_id", "kind", "score", "pk"):
+        place = ORDER.index(kind), -(score or 0), pk
+        best[fact] = min(best.get(fact, place), place)
+    found = FactSource.objects.filter(pk__in=[pk for _order, _score, pk in best.values()])
+    found = found.select_related("entry__session", "run", "history_entry").defer(*DEFERRED)
+    return {source.fact_id: source for source in found}
 
 
 def has_certainty(certainty: str) -> Q:

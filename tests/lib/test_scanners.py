@@ -1,6 +1,14 @@
 import pytest
 
-from memoryhub.lib.scanners import MASK, mask_secrets, scan_instructions, scan_text, summarise_matches
+from memoryhub.lib import scanners
+from memoryhub.lib.scanners import (
+    MASK,
+    mask_secrets,
+    scan_instructions,
+    scan_secrets,
+    scan_text,
+    summarise_matches,
+)
 
 # None of these was ever valid. They are assembled here so that secret scanners don't report this file.
 KEYS = {
@@ -233,3 +241,14 @@ def test_a_long_hostile_text_is_scanned_in_linear_time(part):
 
     assert len(scan_text(text)) <= 1
     assert len(scan_instructions(text[:8_000])) <= 1  # longer lines are checked in pieces
+
+
+def test_a_long_text_is_scanned_once(monkeypatch):
+    text = "the boiler hums\n" * 1_000 + "the password is hunter2-abc\n"
+    first = scan_secrets(text)
+    monkeypatch.setattr(scanners, "_secrets", lambda _text: pytest.fail("scanned again"))
+
+    again = scan_secrets(text)
+
+    assert again == first != []
+    assert again is not first

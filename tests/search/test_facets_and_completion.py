@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 from django.db import connection
+from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -14,8 +15,9 @@ from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.lib.search.query import parse
 from memoryhub.search import Scope
 from memoryhub.search.listing import facets
+from memoryhub.search.month_counts import by_month
 from memoryhub.search.months import count_by_month
-from sessions_app.models import Session, Workspace
+from sessions_app.models import Entry, Session, Workspace
 from tests.hub import NOW
 from tests.knowledge.test_pages import count_queries
 from tests.query_counts import queries_apart_from_limits
@@ -181,6 +183,16 @@ def test_months_are_those_of_the_readers_time_zone(workspace):
 
     assert months == {date(2026, 4, 1): 2, date(2026, 5, 1): 1}
     assert [(one.value, one.count) for one in values] == [("2026-05", 1), ("2026-04", 2)]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL knows the months of a time zone")
+def test_the_matches_of_a_month_are_counted_in_the_database(workspace):
+    for number in range(12):
+        say(workspace, "heron", key=f"slack:{number}", timestamp=f"2026-04-{number + 10}T18:{number + 10}:30Z")
+
+    rows = Entry.objects.annotate(month=by_month("occurred_at")).values("month").annotate(matches=Count("pk"))
+
+    assert [(row["month"], row["matches"]) for row in rows.order_by()] == [("2026-04", 12)]
 
 
 def test_months_that_take_too_long_are_left_out_and_the_page_says_so(workspace, viewer_client, monkeypatch):

@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.utils.translation import gettext
@@ -16,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.delivery import delivery_of, delivery_of_fact
 from knowledge_app.services.documents.revisions import record_reveal
-from memoryhub.documents.views.header import document_context
+from memoryhub.documents.views.header import document_context, facts_url
 from memoryhub.jobs.queue import LIVE
 from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.date_ranges import read_day
@@ -146,7 +145,8 @@ def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def _fact_links(document: MemoryDocument) -> dict[int, str]:
     """Return the pages of a document's present facts by line."""
     facts = Fact.objects.filter(document=document, died=None).values_list("line", "pk")
-    return {line: reverse("documents:fact", args=[document.workspace.slug, pk]) for line, pk in facts}
+    start = facts_url(document.workspace.slug)
+    return {line: f"{start}{pk}/" for line, pk in facts}
 
 
 def _sections(text: str, links: dict[int, str]) -> list[ShownSection]:

@@ -24,7 +24,7 @@ from knowledge_app.services.documents.revisions import content_hash, record_reve
 from memoryhub.documents.blame_runs import PAGE_LINES, blame_runs
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.documents.views.facts import undo_url
-from memoryhub.documents.views.header import document_context, find_document
+from memoryhub.documents.views.header import document_context, facts_url, find_document
 from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize, shown_fact, shown_part
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
@@ -183,6 +183,7 @@ def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     _log_read(request, document)
     context = document_context(request, document, "origins") | {
         "runs": blame_runs(document, texts, first=first),
+        "facts_url": facts_url(slug),
         "first": first,
         "last": last,
         "count": len(texts),

@@ -16,7 +16,7 @@ from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.documents.views.documents import delivery_context
-from memoryhub.documents.views.header import document_context, find_document
+from memoryhub.documents.views.header import document_context, facts_url, find_document
 from memoryhub.edit_responses import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.date_ranges import parse_day
@@ -61,6 +61,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "page": page,
         "count": current.count(),
         "facts": [(fact, masked(shown_fact(fact.text))) for fact in page.rows],
+        "facts_url": facts_url(slug),
         "actions": ACTIONS,
         "today": timezone.localdate(),
     }

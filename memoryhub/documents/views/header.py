@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 
 from knowledge_app.models import MemoryDocument
 from memoryhub.permissions import EDITOR, get_workspace, has_role
@@ -16,6 +17,11 @@ def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "view
     rows = MemoryDocument.objects.select_related("head", "workspace")
     found: MemoryDocument = get_object_or_404(rows, workspace=workspace, pk=pk)
     return found
+
+
+def facts_url(slug: str) -> str:
+    """Return the URL that the pages of facts begin with: reversing it for each of many facts takes long."""
+    return reverse("documents:fact", args=[slug, 0]).removesuffix("0/")
 
 
 def document_context(request: HttpRequest, document: MemoryDocument, tab: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ _SHARE_BEFORE = 0.3  # share of the context shown before the hits
 _BOUNDARY_CHARS = 24  # how far a cut may move to a word boundary
 _SPACE = re.compile(r"\s")
 _ZERO_WIDTH_JOINER = "\u200d"
+_PLAIN = re.compile(r"[\x00-\x7f]+(?=[\x00-\x7f])")  # characters that fold to one each, without marks after them
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 
 
@@ -118,6 +119,9 @@ def _align(block: str) -> list[Span]:
     spans: list[Span] = []
     start = 0
     while start < len(block):
+        if plain := _PLAIN.match(block, start):
+            spans += [(place, place + 1) for place in range(start, plain.end())]
+            start = plain.end()
         end = _character_end(block, start + 1)
         spans += [(start, end)] * len(fold(block[start:end]))
         start = end

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memoryhub.lib.text.facts import FactLine, fact_lines
-from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, Pair, group_pairs, near_pairs
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,20 @@ def find_duplicates(text: str, *, threshold: float = DEFAULT_THRESHOLD, pinned: 
     ``threshold``: minimum similarity, 0 to 1. ``pinned``: line numbers that are never removed. Each cluster keeps its
     first pinned line, or else its first line.
     """
-    facts = fact_lines(text)
-    same, contradicting = near_pairs([fact.text for fact in facts], threshold=threshold)
-    same = [(i, j, ratio) for i, j, ratio in same if _same_kind(facts[i], facts[j])]
+    facts, same, contradicting = _compare(text, threshold)
     groups = group_pairs(same, pinned={i for i, fact in enumerate(facts) if fact.line in set(pinned)})
     return Compaction(
         [Cluster(facts[keep], [facts[i] for i in others], ratio) for keep, others, ratio in groups],
         [Contradiction(facts[i], facts[j], ratio) for i, j, ratio in contradicting],
     )
+
+
+@lru_cache(8)  # a page of duplicates is opened several times before somebody decides
+def _compare(text: str, threshold: float) -> tuple[list[FactLine], list[Pair], list[Pair]]:
+    """Return a document's facts, and their near-duplicate and contradicting pairs."""
+    facts = fact_lines(text)
+    same, contradicting = near_pairs([fact.text for fact in facts], threshold=threshold)
+    return facts, [pair for pair in same if _same_kind(facts[pair[0]], facts[pair[1]])], contradicting
 
 
 def without_lines(text: str, numbers: Collection[int]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -23,6 +23,7 @@ Signature = tuple[frozenset[tuple[str, int]], int]
 DEFAULT_THRESHOLD = 0.7
 MAX_COMPARED_CHARS = 4_000  # only the start of a longer text is compared
 MAX_COMPARISONS = 1_500_000  # comparisons of two sets; a few seconds
+BITS = 120  # that stand for the tokens of a set
 MAX_PARTNERS = 20  # contradictions reported per text
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
@@ -60,8 +61,11 @@ class ComparisonBudget:
 def tokens_of(text: str) -> frozenset[str]:
     """Return the tokens to compare: words except stop words and numbers, and pairs of unspaced characters."""
     folded = normal_form(text)
-    pairs = [run[i : i + 2] for run in _UNSPACED.findall(folded) for i in range(max(1, len(run) - 1))]
-    words = [word for word in _WORD.findall(_UNSPACED.sub(" ", folded)) if word not in _STOP and not word.isdigit()]
+    pairs: list[str] = []
+    if not folded.isascii():
+        pairs = [run[i : i + 2] for run in _UNSPACED.findall(folded) for i in range(max(1, len(run) - 1))]
+        folded = _UNSPACED.sub(" ", folded)
+    words = [word for word in _WORD.findall(folded) if word not in _STOP and not word.isdigit()]
     return frozenset(words + pairs)
 
 
@@ -84,28 +88,39 @@ def similar_pairs(
     """Yield the pairs (i, j, similarity) of sets with a Jaccard index of at least ``threshold`` (0 to 1).
 
     Sets are processed by size, so of a set's n tokens only the rarest ``n - ceil(2t / (1 + t) * n) + 1`` are indexed
-    (Xiao et al., "Efficient similarity joins for near duplicate detection").
+    (Xiao et al., "Efficient similarity joins for near duplicate detection"). Most of the others are told apart by a
+    few bits: sets differ in at least as many tokens as their bits do.
     """
     budget = budget or ComparisonBudget()
     frequency = Counter(token for tokens in sets for token in tokens)
     rarity = {token: order for order, (_, token) in enumerate(sorted((n, token) for token, n in frequency.items()))}
     sizes = [len(tokens) for tokens in sets]
+    bits = [_bits(rarity[token] for token in tokens) for tokens in sets]
+    may_differ = [(1 - threshold) / (1 + threshold) * size + 1e-9 for size in sizes]  # summed for both sets
     index: defaultdict[str, list[int]] = defaultdict(list)
     for j in sorted(range(len(sets)), key=sizes.__getitem__):
-        tokens, size = sets[j], sizes[j]
+        tokens, size, own, most = sets[j], sizes[j], bits[j], may_differ[j]
         rarest = sorted(tokens, key=rarity.__getitem__)
         probed = rarest[: size - _at_least(threshold * size) + 1]
         least = threshold * size - 1e-9
         near = {i for token in probed if token in index for i in index[token] if sizes[i] >= least}
         if not budget.spend(len(near) + 1):
             return
-        for i in sorted(near):
+        alike = [i for i in near if (bits[i] ^ own).bit_count() - may_differ[i] <= most]
+        for i in sorted(alike):
             shared = len(sets[i] & tokens)
             ratio = shared / (sizes[i] + size - shared)
             if ratio >= threshold:
                 yield min(i, j), max(i, j), ratio
         for token in rarest[: size - _at_least(2 * threshold / (1 + threshold) * size) + 1]:
             index[token].append(j)
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    bits = 0
+    for number in numbers:
+        bits |= 1 << number % BITS
+    return bits
 
 
 def _at_least(share: float) -> int:
