@@ -141,13 +141,17 @@ class Touch:
 
 @dataclass(frozen=True)
 class Target:
-    """A row, its accesses, and the runs and changes that touched it, latest first."""
+    """A row, its accesses, and the runs and changes that touched it, latest first.
+
+    ``row``: its table, as accesses name it, and its key.
+    """
 
     label: str
     accesses: QuerySet[AccessRecord]
     touches: list[Touch] = field(default_factory=list)
     entry: Entry | None = None
     fact: Fact | None = None
+    row: tuple[str, int] | None = None
 
 
 @overload
@@ -187,11 +191,11 @@ def find_target(workspace: Workspace, *, entry: int | None = None, fact: int | N
     pk = int(key)
     label = gettext("%(row)s %(number)s") % {"row": TABLES[table], "number": pk}
     if table in PARENTS:
-        return Target(label, _within(accesses_in(workspace), PARENTS[table], pk))
+        return Target(label, _within(accesses_in(workspace), PARENTS[table], pk), row=(table, pk))
     accesses = accesses_of_row(table, pk).filter(workspace=workspace)
     records = AuditRecord.objects.filter(workspace=workspace, action__in=("knowledge.added", "key_value.written"))
     made = records.filter(object_kind=OBJECT_KINDS.get(table, ""), object_id=key)
-    return Target(label, accesses, _latest_first(_added(made) + _edits(workspace, table, pk)))
+    return Target(label, accesses, _latest_first(_added(made) + _edits(workspace, table, pk)), row=(table, pk))
 
 
 def _within(log: QuerySet[AccessRecord], table: str, parent: int) -> QuerySet[AccessRecord]:
@@ -233,7 +237,8 @@ def _fact_target(workspace: Workspace, pk: int) -> Target:
     touches += _exports(workspace, fact.born.created_at)
     values = {"number": fact.pk, "document": fact.document.name}
     label = gettext("memory line %(number)s of %(document)s") % values
-    return Target(label, accesses.filter(workspace=workspace), _latest_first(touches), fact=fact)
+    row = ("facts", fact.pk)
+    return Target(label, accesses.filter(workspace=workspace), _latest_first(touches), fact=fact, row=row)
 
 
 def _consolidations_reading(fact: Fact, died: int | None) -> QuerySet[Run]:

@@ -1,20 +1,26 @@
 """The timeline of a workspace: changes, runs, imports and reads in one list, latest first.
 
-Of the audit records of a run or job, only the last one is listed. Consecutive page views of a person are one item.
+Of the audit records of a run or job, only the last one is listed; the revision with which a held change was approved
+isn't, besides its approval. Consecutive page views of a person are one item.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from memoryhub.audit.access_log import access_label, accesses_in, first_rows
+from knowledge_app.models import EditedRow
+from memoryhub.audit.access_log import NAMED_ROWS, access_label, accesses_in, first_rows
 from memoryhub.audit.read_rows import Place, places_of
 from memoryhub.lib.masked_text import masked
 from memoryhub.models import AccessedRow, AccessRecord
@@ -39,6 +45,11 @@ OF_JOBS = ("run", "job", "import", "backup")  # object kinds whose records tell 
 RUNS = Q(action__startswith="run.") | Q(action__startswith="job.") | Q(action__startswith="backup.")
 IMPORTS = Q(action__startswith="import.") | Q(action__in=("workspace.imported", "session.imported"))
 MESSAGES = Q(action="entry.added")
+OF_APPROVAL = Q(action="document.revised", text__endswith=": approved a held change")
+TABLES_OF = {"knowledge": "knowledge", "observation": "observations", "key_value": "key_values"} | {
+    "history_entry": "history"
+}  # of audited objects, in the access log
+_NUMBERED = re.compile(r"^(\D+) \d+(?= )")
 AUTHORS = {  # names in records, as pages show them
     "the worker": gettext_lazy("background job"),
     "the agent's file": gettext_lazy("imported file"),
@@ -101,6 +112,10 @@ class Item:
     requested_by: str = ""
 
     @property
+    def day(self) -> date:
+        return timezone.localdate(self.at)
+
+    @property
     def author(self) -> str:
         return author_label(self.who)
 
@@ -142,7 +157,7 @@ def _records(workspace: Workspace, wanted: TimelineFilter, cursor: Cursor) -> Qu
     rows = AuditRecord.objects.filter(workspace=workspace)
     of_same = rows.filter(object_kind=OuterRef("object_kind"), object_id=OuterRef("object_id"))
     later = of_same.filter(pk__gt=OuterRef("pk"), **({"actor_name": wanted.who} if wanted.who else {}))
-    rows = rows.exclude(Q(object_kind__in=OF_JOBS) & Exists(later))
+    rows = rows.exclude(Q(object_kind__in=OF_JOBS) & Exists(later)).exclude(OF_APPROVAL)
     if wanted.kind == "changes":
         rows = rows.exclude(RUNS | IMPORTS | MESSAGES)
     elif wanted.kind:
@@ -209,8 +224,9 @@ def _is_view(row: AuditRecord | AccessRecord) -> bool:
 def _items(workspace: Workspace, groups: Sequence[Group]) -> list[Item]:
     accesses = [row for group in groups for row in group[:SHOWN_VIEWS] if isinstance(row, AccessRecord)]
     rows = first_rows(accesses)
-    places = places_of(workspace, rows)
     records = [row for group in groups for row in group if isinstance(row, AuditRecord)]
+    named = {-row.pk: several for row, several in _changed_rows(records)}
+    places = places_of(workspace, rows | named)
     runs = {int(row.object_id) for row in records if row.object_kind == "run" and row.object_id.isdecimal()}
     known = Run.objects.filter(workspace=workspace, pk__in=runs).only("kind", "requested_by").in_bulk()
     sessions = Session.objects.filter(
@@ -221,24 +237,49 @@ def _items(workspace: Workspace, groups: Sequence[Group]) -> list[Item]:
     for group in groups:
         first = group[0]
         if isinstance(first, AuditRecord):
-            items.append(_of_record(first, known, names))
+            items.append(_of_record(first, known, names, _places(workspace, first, places.get(-first.pk, []))))
         else:
             items.append(_of_accesses([row for row in group if isinstance(row, AccessRecord)], rows, places))
     return items
 
 
-def _of_record(row: AuditRecord, runs: Mapping[int, Run], names: Mapping[int, str]) -> Item:
+def _changed_rows(records: Sequence[AuditRecord]) -> Iterator[tuple[AuditRecord, list[AccessedRow]]]:
+    """Yield records with the rows that they are about, the first few of an edit. One query."""
+    edits = {int(row.object_id): row for row in records if row.action == "rows.edited" and row.object_id.isdecimal()}
+    changed: defaultdict[int, list[AccessedRow]] = defaultdict(list)
+    edited = EditedRow.objects.filter(run__in=edits, table__in=TABLES_OF.values()).annotate(
+        place=Window(RowNumber(), partition_by=F("run"), order_by=F("id").asc())
+    )
+    for one in edited.filter(place__lte=NAMED_ROWS).order_by("id"):
+        changed[one.run_id].append(AccessedRow(table=one.table, parent=0, first=one.object_id))
+    yield from ((edits[run], rows) for run, rows in changed.items())
+    for row in records:
+        if row.object_kind in TABLES_OF and row.object_id.isdecimal():
+            yield row, [AccessedRow(table=TABLES_OF[row.object_kind], parent=0, first=int(row.object_id))]
+
+
+def _places(workspace: Workspace, row: AuditRecord, changed: Sequence[Place]) -> list[Place]:
+    """Return what a record is about: a held change, or the changed rows that aren't deleted."""
+    if row.object_kind == "held_change":
+        return [(gettext("Show the change"), reverse("held-change", args=[workspace.slug, row.object_id]))]
+    return [place for place in changed if place[1]]
+
+
+def _of_record(row: AuditRecord, runs: Mapping[int, Run], names: Mapping[int, str], places: Sequence[Place]) -> Item:
     is_run = row.object_kind == "run" and row.object_id.isdecimal()
     run = runs.get(int(row.object_id)) if is_run else None
     text = masked(row.text)
     if run and row.action == "run.finished" and text.endswith(" is done"):
         text = gettext("%(kind)s finished") % {"kind": run.get_kind_display()}
+    if places and not is_run:
+        text = _NUMBERED.sub(r"\1", text)
     return Item(
         key=f"record-{row.pk}",
         kind=_kind(row.action),
         at=row.at,
         who=row.actor_name,
-        text=text,
+        text=f"{text[:1].upper()}{text[1:]}" if row.object_kind == "held_change" else text,
+        places=places,
         run=run.pk if run else None,
         session=(row.session_id, names[row.session_id]) if row.session_id and row.session_id in names else None,
         requested_by=run.requested_by if run else "",

@@ -1,28 +1,24 @@
 "use strict";
 
-/* A slider beside a number field: each follows the other. The field alone is sent, and works without the slider. */
+/* A slider beside a field for a number, or for a date and time, which the slider has in seconds: each follows the
+   other. The field alone is sent, and works without the slider. */
 document.querySelectorAll("[data-slider]").forEach((slider) => {
   const field = document.getElementById(slider.dataset.slider);
+  const scale = field.type === "datetime-local" ? 1000 : 1;
   slider.hidden = false;
+  const say = () => {
+    if (scale > 1) slider.setAttribute("aria-valuetext", field.value.replace("T", " "));
+  };
   slider.addEventListener("input", (event) => {
     event.stopPropagation();
-    field.value = slider.value;
+    field.valueAsNumber = slider.valueAsNumber * scale;
+    say();
     field.dispatchEvent(new Event("input", { bubbles: true }));
   });
   slider.addEventListener("change", (event) => event.stopPropagation());
   field.addEventListener("input", (event) => {
-    if (event.isTrusted) slider.value = field.value;
+    if (event.isTrusted && field.value) slider.value = field.valueAsNumber / scale;
+    say();
   });
-});
-
-/* A slider of moments, in seconds since 1970, says which one it is at. */
-document.querySelectorAll("[data-moment-of]").forEach((output) => {
-  const slider = document.getElementById(output.dataset.momentOf);
-  const format = dateFormat({ dateStyle: "medium", timeStyle: "short" });
-  const say = () => {
-    output.textContent = format.format(new Date(slider.valueAsNumber * 1000));
-    slider.setAttribute("aria-valuetext", output.textContent);
-  };
-  slider.addEventListener("input", say);
   say();
 });

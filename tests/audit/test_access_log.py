@@ -204,6 +204,41 @@ def test_filters(workspace, viewer_client):
     assert found(via="page", who="atlas") == []
 
 
+def test_page_views_in_a_row_are_one_line_and_agents_can_be_listed_alone(workspace, viewer_client, learnt):
+    for number in range(6):
+        seen = seen_rows("knowledge", [learnt.pk + number])
+        note(workspace, seen, actor=PERSON, via="page", now=NOW + number * HOUR)
+    note(workspace, seen_rows("knowledge", [learnt.pk]), now=NOW + 7 * HOUR)
+    exported = seen_rows("knowledge", [learnt.pk])
+    note(workspace, exported, action="knowledge.exported", actor=PERSON, via="page", now=NOW + 8 * HOUR)
+
+    def lines(**query):
+        found = viewer_client.get(url("access"), query).context["lines"]
+        return [(line.who, line.text, len(line.places)) for line in found]
+
+    export, read, views = (
+        (PERSON.name, "exported 1 knowledge entry", 1),
+        (AGENT.name, "read 1 knowledge entry", 1),
+        (PERSON.name, "viewed 6 pages", 6),
+    )
+    assert lines() == [export, read, views]
+    assert lines(by="agents") == [read]
+    assert lines(by="people") == [export, views]
+    assert 'aria-current="page">Agents' in viewer_client.get(url("access"), {"by": "agents"}).content.decode()
+
+
+def test_the_log_of_a_row_is_named_by_its_text(workspace, viewer_client, learnt, document):
+    fact = Fact.objects.get(text="tea")
+
+    assert (
+        "Deploys go out on Tuesdays."
+        in viewer_client.get(url("access"), {"row": f"knowledge:{learnt.pk}"}).content.decode()
+    )
+    page = viewer_client.get(url("access"), {"fact": fact.pk}).content.decode()
+    assert ">tea</a>" in page
+    assert "memory line" not in page.split("<main", 1)[1].split("toolbar")[0]
+
+
 def test_extreme_dates_are_valid_filters(workspace, viewer_client):
     note(workspace, seen_rows("knowledge", [1]))
 

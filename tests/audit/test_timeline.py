@@ -10,13 +10,17 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from knowledge_app.models import HeldRow
+from knowledge_app.services.rows.held_row_decisions import approve_row
 from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.audit.timeline import Cursor, author_label
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.models import AccessRecord
 from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import Actor, By, record
 from tests.hub import AGENT, NOW, PERSON, compress, open_at, talk
+from tests.inbox.test_inbox import ORDER, TEXT, decide, propose
 
 pytestmark = pytest.mark.django_db
 FILE = Actor("sync", "the agent's file")
@@ -120,6 +124,43 @@ def test_a_run_is_one_item_with_its_last_state_and_who_requested_it(workspace, v
     assert [item.run for item in shown(viewer_client, kind="runs", who="olga").items] == [run.pk]
 
 
+def test_changes_of_rows_show_their_text_instead_of_numbers(workspace, editor):
+    entry = add_knowledge(workspace, ORDER, category="learned_fact", by=By(AGENT, NOW)).entry
+    approve_row(HeldRow.objects.get(), by=By(PERSON, minutes(1)))
+    edit_rows(workspace, "knowledge", "withdraw", [entry.pk], by=By(PERSON, minutes(2)))
+    place = (ORDER, reverse("knowledge:knowledge-entry", args=["atlas", entry.pk]))
+
+    items = shown(editor, kind="changes").items
+
+    assert [(item.text, item.places) for item in items] == [
+        ("1 knowledge entry withdrawn", [place]),
+        ("Knowledge entry approved", [place]),
+        ("Knowledge entry held for review: instruction", [place]),
+        ("Knowledge entry added", [place]),
+    ]
+
+
+def test_an_approved_change_is_one_item_that_leads_to_the_change(workspace, editor):
+    change = propose(workspace, TEXT + "- one more\n")
+    decide(editor, f"change-{change.pk}", "parts", all="accept")
+
+    texts = {item.text: item.places for item in shown(editor, kind="changes").items}
+
+    assert [text for text in texts if "pproved" in text] == ["Held change of MEMORY.md approved"]
+    assert texts["Held change of MEMORY.md approved"] == [
+        ("Show the change", reverse("held-change", args=["atlas", change.pk]))
+    ]
+
+
+def test_days_have_headings(workspace, viewer_client):
+    for day in (0, 0, 1):
+        note(workspace, "document.revised", "MEMORY.md revised", at=day * 24 * 60)
+
+    page = viewer_client.get(reverse("timeline", args=["atlas"])).content.decode()
+
+    assert page.count('<h2 class="day">') == 2
+
+
 def test_page_views_of_several_people_or_with_something_between_are_separate(workspace, viewer_client):
     other = Actor("person", "ana")
     read(workspace, 1, actor=PERSON, via="page", at=1)
@@ -178,7 +219,9 @@ def test_the_slider_covers_the_time_that_the_hub_knows(busy, viewer_client):
     html = viewer_client.get(reverse("timeline", args=["atlas"])).content.decode()
     moment = int(timezone.now().timestamp())
 
-    assert 'type="range" id="moment" name="at"' in html
+    assert 'type="datetime-local" id="moment" name="at"' in html
+    for name in ("moment", "moment-from", "moment-to"):
+        assert f'type="range" hidden data-slider="{name}"' in html
     opened = viewer_client.get(reverse("past", args=["atlas"]), {"at": moment})
     assert opened.status_code == 302
     assert "at=20" in opened["Location"]

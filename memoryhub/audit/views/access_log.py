@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from memoryhub.audit.access_log import Target, Touch, access_label, accesses_in, find_target, first_rows
@@ -23,14 +24,24 @@ from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import Page, keyset_page, parse_int
-from memoryhub.models import AccessRecord
+from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.permissions import get_workspace
 from sessions_app.models import Entry, Workspace
+
+PAGE_ROWS, PAGE_VIEWS = 50, 100
+SHOWN_VIEWS = 10  # of page views that are one line
+WHOSE = {
+    "agents": (_("Agents"), Q(actor_kind=AccessRecord.AGENT)),
+    "people": (_("People"), ~Q(actor_kind=AccessRecord.AGENT)),
+}
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the log. ``places``: label and URL of rows, "" if deleted; ``more``: the number of other rows."""
+    """A line of the log. ``places``: label and URL of rows, "" if deleted; ``more``: the number of other rows.
+
+    ``count``: the number of page views that it stands for.
+    """
 
     pk: str
     at: datetime
@@ -41,6 +52,7 @@ class Line:
     is_change: bool = False
     places: Sequence[tuple[str, str]] = ()
     more: int = 0
+    count: int = 1
 
 
 @require_GET
@@ -49,10 +61,13 @@ def access_log(request: HttpRequest, slug: str) -> HttpResponse:
     target = _get_target(request, workspace)
     form = AccessFilterForm(request.GET)
     filters = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
+    by = request.GET.get("by", "")
     rows = _filtered(target.accesses if target else accesses_in(workspace), filters)
-    page = keyset_page(rows, order=("-id",), params=request.GET)
-    lines = _lines(workspace, page.rows)
-    if target and not filters:
+    if by in WHOSE:
+        rows = rows.filter(WHOSE[by][1])
+    page = keyset_page(rows, order=("-id",), params=request.GET, size=PAGE_ROWS if target else PAGE_VIEWS)
+    lines = _lines(workspace, [[row] for row in page.rows] if target else _groups(page.rows))
+    if target and not filters and by not in WHOSE:
         touches = _within(target.touches, page, target.accesses)
         lines += [_touch_line(workspace, number, touch) for number, touch in enumerate(touches)]
         lines.sort(key=lambda line: line.at, reverse=True)
@@ -62,9 +77,11 @@ def access_log(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "lines": lines,
         "target": target,
-        "target_url": _target_url(workspace, target) if target else "",
+        "target_place": _target_place(workspace, target) if target else None,
+        "by": by if by in WHOSE else "",
+        "whose": [(name, label) for name, (label, _rows) in WHOSE.items()],
         "asked": {name: request.GET[name] for name in ("entry", "fact", "row") if request.GET.get(name)},
-        "is_filtered": bool(filters),
+        "is_filtered": bool(filters) or by in WHOSE,
     }
     return render_page(request, "audit/access_log.html", context, fragment="access-list")
 
@@ -103,22 +120,51 @@ def _within(touches: Iterable[Touch], page: Page[AccessRecord], accesses: QueryS
     ]
 
 
-def _lines(workspace: Workspace, records: Sequence[AccessRecord]) -> list[Line]:
-    rows = first_rows(records)
+def _groups(records: Sequence[AccessRecord]) -> list[list[AccessRecord]]:
+    """Group a person's page views that follow each other; every other access is on its own."""
+    groups: list[list[AccessRecord]] = []
+    for record in records:
+        last = groups[-1][-1] if groups else None
+        if last and last.actor_name == record.actor_name and _is_view(last) and _is_view(record):
+            groups[-1].append(record)
+        else:
+            groups.append([record])
+    return groups
+
+
+def _is_view(record: AccessRecord) -> bool:
+    is_by_page = record.via == AccessRecord.Via.PAGE and not record.is_by_agent
+    return is_by_page and not record.action.endswith(".exported")
+
+
+def _lines(workspace: Workspace, groups: Sequence[Sequence[AccessRecord]]) -> list[Line]:
+    rows = first_rows([record for group in groups for record in group[:SHOWN_VIEWS]])
     places = places_of(workspace, rows)
-    return [
-        Line(
-            pk=f"access-{record.pk}",
-            at=record.at,
-            who=record.actor_name,
-            is_agent=record.is_by_agent,
-            text=access_label(record.action, record.row_count),
-            via=record.get_via_display(),
-            places=places[record.pk],
-            more=record.row_count - sum(row.last - row.first + 1 for row in rows[record.pk]),
-        )
-        for record in records
-    ]
+    return [_line(group, rows, places) for group in groups]
+
+
+def _line(
+    group: Sequence[AccessRecord],
+    rows: Mapping[int, Sequence[AccessedRow]],
+    places: Mapping[int, Sequence[tuple[str, str]]],
+) -> Line:
+    record, count = group[0], len(group)
+    text = access_label(record.action, record.row_count)
+    more = record.row_count - sum(row.last - row.first + 1 for row in rows[record.pk])
+    if count > 1:
+        text = ngettext("viewed %(count)s page", "viewed %(count)s pages", count) % {"count": f"{count:,}"}
+        more = 0
+    return Line(
+        pk=f"access-{record.pk}",
+        at=record.at,
+        who=record.actor_name,
+        is_agent=record.is_by_agent,
+        text=text,
+        via=record.get_via_display(),
+        places=list(dict.fromkeys(place for one in group[:SHOWN_VIEWS] for place in places[one.pk])),
+        more=more,
+        count=count,
+    )
 
 
 def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
@@ -143,12 +189,15 @@ def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
     )
 
 
-def _target_url(workspace: Workspace, target: Target) -> str:
+def _target_place(workspace: Workspace, target: Target) -> tuple[str, str]:
+    """Return the text and the URL of a row, its label and "" if it was deleted."""
     if target.entry:
-        return reverse("sessions:entry", args=[workspace.slug, target.entry.pk])
-    if target.fact:
-        return reverse("documents:fact", args=[workspace.slug, target.fact.pk])
-    return ""
+        return target.label, reverse("sessions:entry", args=[workspace.slug, target.entry.pk])
+    if target.row is None or target.row[0] == "documents":
+        return target.label, ""
+    table, pk = target.row
+    [place] = places_of(workspace, {0: [AccessedRow(table=table, parent=0, first=pk, last=pk)]})[0]
+    return place if place[1] else (target.label, "")
 
 
 @require_GET

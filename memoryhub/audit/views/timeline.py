@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
@@ -20,6 +20,7 @@ from memoryhub.permissions import get_workspace
 from memoryhub.time_travel.parsing import known_since, url_time
 from memoryhub.time_travel.timeline import marks_of, suggested_moments
 from memoryhub.time_travel.timeline import timeline as moments_line
+from memoryhub.time_travel.views.snapshot import local_text
 from sessions_app.models import Workspace
 
 
@@ -50,13 +51,20 @@ def timeline(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _slider(workspace: Workspace, now: datetime) -> dict[str, object]:
-    """Return the range of the sliders in seconds since 1970, and the runs and imports above them."""
+    """Return the first and last moment of the sliders, and the runs and imports above them."""
     marks = marks_of(workspace)
     since = min([known_since(workspace), *(mark.at for mark in marks)])
+    first = since + timedelta(seconds=1)
     return {
-        "first": int(since.timestamp()) + 1,
-        "last": max(int(now.timestamp()), int(since.timestamp()) + 1),
+        "first": _moment(first),
+        "last": _moment(max(now, first)),
         "since": since,
         "line": moments_line(marks, [], now) if marks else None,
         "quick": [(one.label, url_time(one.at)) for one in suggested_moments(marks, since, now)],
     }
+
+
+def _moment(at: datetime) -> dict[str, object]:
+    """Return a moment in the reader's time zone for a date field, and as its seconds since 1970 for a slider."""
+    local = timezone.localtime(at).replace(tzinfo=UTC)
+    return {"text": local_text(at), "seconds": int(local.timestamp())}
