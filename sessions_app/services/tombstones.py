@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from memoryhub.lib.layouts.records import SessionRecord
 from sessions_app.models import DeletedSession, Session, Workspace
@@ -31,16 +32,26 @@ def tombstone_of(workspace: Workspace, record: SessionRecord) -> DeletedSession 
 def repeated_records(workspace: Workspace, records: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
     """Return those of some records, by id and hash, that a fork repeats from deleted sessions.
 
-    Forks begin with them, so that there are none if the first record isn't one.
+    Forks begin with them, so that there are none if the first record isn't one. Of a session that was deleted before
+    the hub kept digests of records, only all can be recognised together.
     """
     digests = {one: record_digest(*one) for one in records if one[0]}
     first = digests.get(records[0]) if records else None
     tombstones = DeletedSession.objects.filter(workspace_id=workspace.pk)
+    if first and (whole := _whole(tombstones.filter(digests=b""), records)):
+        return whole | repeated_records(workspace, records[len(whole) :])
     stored = [bytes(one) for one in tombstones.values_list("digests", flat=True)] if first else []
     if not first or not any(first in one for one in stored):
         return set()
     known = set().union(*map(_parts, stored))
     return {one for one, digest in digests.items() if digest in known}
+
+
+def _whole(tombstones: Iterable[DeletedSession], records: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return the records of the deleted session with which some begin, recognised by the hash over all of them."""
+    known = {(one.entry_count, one.content_hash) for one in tombstones}
+    hashes = _chained(source_hash for _, source_hash in records) if known else ()
+    return next((set(records[: start[0]]) for start in hashes if start in known), set())
 
 
 def _parts(digests: bytes) -> set[bytes]:
@@ -62,10 +73,14 @@ def _copied(tombstones: Iterable[DeletedSession], record: SessionRecord) -> Dele
 
 
 def _digests(record: SessionRecord) -> Iterator[tuple[int, str]]:
+    """Yield what ``_chained`` does, of the first entries that have times or ids."""
+    dated = takewhile(lambda entry: entry.occurred_at_text or entry.source_id, record.entries)
+    return _chained(entry.source_hash for entry in dated)
+
+
+def _chained(hashes: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Yield the numbers of first entries with the hash over them (``DeletedSession.content_hash``)."""
     digest = hashlib.sha256()
-    for count, entry in enumerate(record.entries, 1):
-        if not (entry.occurred_at_text or entry.source_id):
-            return
-        digest.update(entry.source_hash.encode())
+    for count, one in enumerate(hashes, 1):
+        digest.update(one.encode())
         yield count, digest.hexdigest()

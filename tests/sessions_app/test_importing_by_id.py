@@ -292,6 +292,20 @@ def test_a_fork_first_seen_after_the_deletion_has_its_own_messages_only(workspac
     assert f"repeats {len(shared)} messages" in first.problems[0].what
 
 
+@pytest.mark.parametrize(
+    ("shared", "kept"), [(("a", "b", "c"), ["x", "y"]), (("a", "b"), ["a", "b", "x", "y"]), (("c", "a", "b"), None)]
+)
+def test_a_fork_has_its_own_messages_only_if_it_repeats_all_that_an_earlier_version_deleted(workspace, shared, kept):
+    take(workspace, record("a", "b", "c"))
+    delete("claude:a")
+    DeletedSession.objects.update(digests=b"")  # as before the upgrade
+
+    take(workspace, record(*shared, "x", **FORK), path="fork.jsonl")
+    take(workspace, record(*shared, "x", "y", **FORK), path="fork.jsonl")
+
+    assert contents("claude:fork") == (kept or [*shared, "x", "y"])
+
+
 def test_a_fork_of_a_deleted_fork_has_its_own_messages_only(workspace):
     take(workspace, record("a", "b"))
     take(workspace, record("a", "b", "x", **FORK), path="fork.jsonl")
