@@ -29,7 +29,7 @@ _TEXTS = {"MEMORY.md", "HISTORY.md", "USER.md", "CLAUDE.md", "history.jsonl", "H
 
 
 STRICT = ("first", "second", "third", "unseen", "unseen_second", "indirect")
-NEVER_USED = ("unseen_third", "fresh", "unused", "subtle", "attacker")
+NEVER_USED = ("unseen_third", "fresh", "unused", "subtle", "attacker", "plain")
 OTHERS = (*NEVER_USED, "avoiding", "later", "last", "twelve_languages", "small")
 IN_DISGUISE = {"first": DISGUISES, "second": MORE_DISGUISES, "third": [*DISGUISES, *MORE_DISGUISES]}
 
