@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from knowledge_app.models import Fact, HeldChange, HistoryEntry
@@ -179,7 +178,7 @@ def test_gradual_removal_of_facts_is_held(session, httpserver):
 def test_model_cannot_drop_pinned_facts(session, httpserver):
     Fact.objects.filter(line__in=(3, 9)).update(pinned=True)
     pinned = list(Fact.objects.filter(pinned=True).values_list("text", flat=True))
-    for number in range(100 if connection.vendor == "sqlite" else 20):
+    for number in range(20):
         answer(httpserver, saved(memory(*[fact for fact in FACTS if fact not in pinned], f"news {number}")))
         if not Run.objects.filter(status="held").update(status="cancelled"):  # otherwise the messages are still due
             talk(session, 4, first=20 + number * 4)
