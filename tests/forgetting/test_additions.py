@@ -18,6 +18,7 @@ from memoryhub.agents.api_tokens import SCOPES, Caller, issue_token
 from memoryhub.agents.operations.corrections import correct
 from memoryhub.conversations.appending import record_entries
 from memoryhub.forgetting import erasure
+from memoryhub.forgetting.additions import remembered_document
 from memoryhub.forgetting.erasure import lift
 from memoryhub.lib.errors import Invalid
 from sessions_app.models import Entry, Run, Session, Workspace
@@ -25,7 +26,7 @@ from sessions_app.services.audit import By
 from sessions_app.services.parsing import read_batch
 from tests.api.conftest import Call, caller, token_for
 from tests.forgetting.test_forgetting import BY, CANARY, forget, holding
-from tests.hub import AGENT, NOW
+from tests.hub import AGENT, NOW, raises_code
 from tests.races import WAIT, at_once
 
 pytestmark = pytest.mark.django_db
@@ -120,6 +121,13 @@ def test_a_document_loses_only_what_was_forgotten(agent, forgotten, proposes):
         assert "- The pool opens at nine\n- [forgotten]" in MemoryDocument.objects.get().head.content
 
     assert not holding("quicksilver")
+
+
+def test_a_document_named_after_it_is_refused_and_others_are_kept(forgotten):
+    assert remembered_document(forgotten, "notes/pool.md", "Open at nine") == "Open at nine"
+
+    with raises_code("forgotten"):
+        remembered_document(forgotten, f"notes/{CANARY}.md", "Open at nine")
 
 
 def test_a_correction_with_it_is_refused(agent, forgotten):

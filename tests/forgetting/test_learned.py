@@ -120,6 +120,15 @@ def test_parts_that_wait_are_forgotten_with_the_session(home, session, httpserve
     assert not HeldChange.objects.exists()
 
 
+def test_a_fact_traced_to_a_message_is_forgotten_with_the_session(session, httpserver):
+    learn(httpserver, session, memory(*FACTS, "Please look at request 1"))
+    assert Fact.objects.get(text="Please look at request 1").sources.filter(entry__isnull=False).exists()
+
+    forget(session)
+
+    assert "request 1" not in head()
+
+
 def test_what_another_session_taught_too_stays(session, httpserver):
     learn(httpserver, session, memory(*FACTS, "The office is in Porto"))
     other = open_at(session.workspace, "cli:other")
