@@ -241,8 +241,6 @@ class Redaction:
         return replace(record, **changed) if changed else record
 
     def _of_record(self, value: Any) -> Any:
-        if is_dataclass(value) and not isinstance(value, type):
-            return self.record(value)
         if isinstance(value, list) and value and is_dataclass(value[0]):
             return [self.record(item) for item in value]
         return self.value(value)
