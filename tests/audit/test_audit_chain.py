@@ -93,6 +93,23 @@ def test_a_deleted_seal_is_noticed(index, records, monkeypatch):
     assert "deleted" in problems()[0][0]
 
 
+def test_other_seals_than_a_deleted_one_and_the_next_stay_valid(records, monkeypatch):
+    monkeypatch.setattr(audit_chain, "MAX_SEALED", 1)
+    seals = [seal_records(LATER) for _ in range(4)]
+
+    unprotected(lambda: AuditSeal.objects.filter(pk=seals[0].pk).delete())
+
+    assert [where for _, where in problems()] == [f"audit record {records[0].pk}", f"audit seal {seals[1].pk}"]
+
+
+def test_a_seal_without_its_records_is_noticed(records):
+    seal = seal_records(LATER)
+
+    unprotected(AuditRecord.objects.all().delete)
+
+    assert [where for _, where in problems()] == [f"audit seal {seal.pk}"]
+
+
 def test_seals_are_append_only(records):
     seal_records(LATER)
 

@@ -127,6 +127,13 @@ def test_call_without_a_result_says_so(workspace, viewer_client):
     assert "No result" in page(viewer_client, take(workspace, SessionRecord("cli:x", [call("c1", 0)])))
 
 
+def test_a_result_is_shown_with_its_own_call_only(workspace, viewer_client):
+    calls = [call("c2", 0, '{"path": "b.txt"}'), call("c1", 1)]
+    html = page(viewer_client, take(workspace, SessionRecord("cli:x", [*calls, result("c1", 2, "the text of a")])))
+
+    assert html.index("No result") < html.index("the text of a")
+
+
 def test_pointer_is_drawn_at_its_position(workspace, viewer_client):
     html = page(viewer_client, take(workspace, session_record("one", "two", "three", pointer=2)))
 

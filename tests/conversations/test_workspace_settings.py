@@ -7,7 +7,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from sessions_app.models import AuditRecord, Run, Webhook, Workspace
+from sessions_app.services import workspaces
+from sessions_app.services.audit import By
 from tests.conversations.test_actions import text_of, url
+from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
 
@@ -167,6 +170,18 @@ def test_workspace_is_created_for_an_agent_that_uses_the_api(admin_client):
 
     assert Workspace.objects.get().slug == "nova"
     assert AuditRecord.objects.get().action == "workspace.created"
+
+
+def test_a_workspace_is_not_created_without_its_audit_record(admin_user, monkeypatch):
+    def fail(*_args: object, **_values: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(workspaces, "record", fail)
+
+    with pytest.raises(OSError, match="disk full"):
+        workspaces.create_workspace("Atlas", by=By(PERSON, NOW))
+
+    assert not Workspace.objects.exists()
 
 
 def test_only_hub_operators_create_workspaces(workspace, operator):

@@ -153,6 +153,7 @@ def test_a_key_that_cannot_be_decrypted_is_reported_and_kept(operator, workspace
     operator.post("/settings/backups/", {"hours": "6", "keep": "3"})
 
     assert model_for(workspace).api_key == ""
+    assert SECRET not in hub_settings().stored
     assert "The stored key can&#x27;t be used" in operator.get("/settings/").content.decode()
     settings.SECRET_KEY = "another again"
     assert StoredSetting.objects.filter(name=SECRET).exists()

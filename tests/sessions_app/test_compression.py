@@ -1,11 +1,16 @@
+from datetime import timedelta
+
 import pytest
+from django.db.models.functions import Now
 
 from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import Conflict, Invalid
+from memoryhub.models import Process
 from memoryhub.processes import this_process
 from memoryhub.runs.compress import approve_held, draft, request_if_due
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary
+from sessions_app.services import runs
 from sessions_app.services.audit import By
 from sessions_app.services.compressing.compression import is_due, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session
@@ -127,6 +132,14 @@ def test_undo_puts_everything_back(session):
     assert not check_memory().broken
 
 
+def test_a_compression_without_a_summary_has_nothing_to_undo(session):
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
+    Run.objects.update(status="done")
+
+    with pytest.raises(RunNotFitting, match="nothing to undo"):
+        undo_compression(run, by=By(PERSON, NOW))
+
+
 def test_after_an_undo_automatic_compression_rests(session):
     session.workspace.max_entries = 20
     run = request_if_due(session, NOW)
@@ -218,6 +231,17 @@ def test_a_run_whose_lease_has_passed_is_freed_on_any_host(session):
     assert [item.pk for item in free_stuck_runs(NOW)] == [run.pk]
 
 
+def test_a_run_of_a_machine_that_is_gone_is_freed_before_its_lease_ends(session):
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
+    Process.objects.create(name="elsewhere:1:abc", kind="worker", host="elsewhere", pid=1, seen_at=Now())
+    claim_run(run.pk, owner="elsewhere:1:abc", now=NOW)
+    assert free_stuck_runs(NOW) == []
+
+    Process.objects.update(seen_at=Now() - timedelta(minutes=1))
+
+    assert [item.pk for item in free_stuck_runs(NOW)] == [run.pk]
+
+
 def failing(session, times: int) -> Run:
 
     run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
@@ -238,6 +262,20 @@ def test_a_failed_attempt_waits_before_the_next(session):
     assert (run.status, run.attempt_count, run.error) == ("queued", 1, "It said nothing.")
     assert run.not_before > NOW
     assert claim_run(run.pk, owner="x", now=NOW) is None
+
+
+def test_a_failure_is_not_recorded_without_its_audit_record(session, monkeypatch):
+    def fail(*_args: object, **_values: object) -> None:
+        raise OSError("disk full")
+
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
+    claimed = claim_run(run.pk, owner="x", now=NOW)
+    monkeypatch.setattr(runs, "_audit", fail)
+
+    with pytest.raises(OSError, match="disk full"):
+        fail_run(claimed, Invalid("It said nothing.", code="bad_reply"), now=NOW, is_transient=True)
+
+    assert Run.objects.values_list("status", "attempt_count").get() == ("running", 0)
 
 
 def test_after_three_failures_it_is_parked_and_others_go_on(session, workspace):

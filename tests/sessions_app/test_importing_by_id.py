@@ -204,6 +204,14 @@ def test_one_file_may_hold_several_sessions(workspace):
     assert Session.objects.get(key="s:2").missing_since is None
 
 
+def test_a_record_is_taken_into_the_epoch_that_it_names_or_a_new_one_if_that_has_other_entries(workspace):
+    take(workspace, record("a", epoch=0))
+    take(workspace, record("other", epoch=0), path="b.jsonl")
+    take(workspace, record("c", epoch=4), path="c.jsonl")
+
+    assert list(Entry.objects.order_by("pk").values_list("content", "epoch")) == [("a", 0), ("other", 1), ("c", 4)]
+
+
 def test_epochs_of_a_session_come_in_one_file(workspace):
     first, second = record("a", "b", epoch=0), record("c", epoch=1)
 
