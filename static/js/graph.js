@@ -21,7 +21,6 @@
   const byDegree = [...nodes].sort((a, b) => b.degree - a.degree || a.place - b.place);
 
   root.hidden = false;
-  one("#graph-list").open = false;
   turn();
   const drawing = graphDrawing(canvas, { kinds: data.kinds, nodes, edges });
   const { camera, look } = drawing;

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from sessions_app.models import ImportReport, Workspace
+from sessions_app.models import ImportReport, Session, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at
 
@@ -77,6 +77,43 @@ def test_search_results_begin_on_the_first_screen(phone: Page, workspace: Worksp
     phone.locator(".search-options summary", has_text="Options").click()
     phone.locator("#id_sort").select_option("newest")
     expect(phone.locator(".search-reading")).to_contain_text("newest first")
+
+
+@pytest.mark.parametrize(
+    ("path", "first", "least"),
+    [
+        ("/w/atlas/sessions/", ".table.cards tbody tr", 370),
+        ("/w/atlas/memory/", ".memory-row", 640),
+        ("/w/atlas/sessions/{}/", ".turn", 440),
+    ],
+)
+def test_what_one_came_for_is_on_the_first_screen(phone: Page, demo: None, path: str, first: str, least: int):
+    session = Session.objects.get(key="cron:morning-digest")
+
+    phone.goto(path.format(session.pk))
+
+    assert phone.locator(first).first.bounding_box()["y"] < least
+    entry = phone.locator(".sidenav li:has(.badge)").first
+    if entry.count():
+        icon, badge = entry.locator(".icon"), entry.locator(".badge")
+        assert badge.bounding_box()["x"] >= icon.bounding_box()["x"] + icon.bounding_box()["width"]
+
+
+def test_the_table_of_the_graph_is_closed_from_the_start(phone: Page, demo: None):
+    answer = phone.request.get("/w/atlas/graph/")
+
+    assert '<details class="fold" id="graph-list">' in answer.text()
+
+
+def test_an_open_item_of_the_inbox_fills_the_screen(phone: Page, demo: None):
+    phone.goto("/w/atlas/inbox/")
+    phone.locator(".inbox-rows a").first.click()
+
+    expect(phone.locator("#item-title")).to_be_visible()
+    assert phone.locator("#item-title").bounding_box()["y"] < 200
+    expect(phone.locator(".section-tabs")).to_be_hidden()
+    phone.locator(".inbox-back a").click()
+    expect(phone.locator(".section-tabs")).to_be_visible()
 
 
 def test_figures_of_workspaces_are_not_cut_off(phone: Page, workspace: Workspace):

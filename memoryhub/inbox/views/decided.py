@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 
 from memoryhub.audit.audit_log import AuditFilter, filter_records
 from memoryhub.audit.audit_log_forms import AuditFilterForm
@@ -19,6 +20,7 @@ def decided_changes(request: HttpRequest, slug: str) -> HttpResponse:
     """List what people decided, latest first."""
     workspace = get_workspace(request, slug)
     form, kind = AuditFilterForm(request.GET), request.GET.get("kind", "")
+    form.fields["who"].label = gettext("Decided by")
     form.is_valid()  # invalid fields don't filter
     wanted = AuditFilter(**{name: value for name in FIELDS if (value := form.cleaned_data.get(name))})
     records = filter_records(decision_records(workspace, kind), wanted)
