@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext
 from filelock import FileLock
@@ -28,11 +29,31 @@ _MIGRATION_LOCK = _LOCK + 1
 
 @contextmanager
 def using_database(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """Hold the lock shared. Raises RestoreUnderWay, NoLock."""
+    """Hold the lock shared. Raises RestoreUnderWay, also if the last restore didn't finish, and NoLock."""
     with _locked(database, alone=False) as is_acquired:
         if not is_acquired:
             raise RestoreUnderWay("A backup is being restored. Start the hub again when that has finished.")
+        require_finished_restore(database)
         yield
+
+
+def unfinished_file(database: BaseDatabaseWrapper) -> Path:
+    """Return the file that a restore writes before it replaces the database, and removes when it has finished.
+
+    It has what was revoked and forgotten in the replaced database.
+    """
+    name = Path(database.settings_dict["NAME"])
+    folder = name.parent if database.vendor == "sqlite" else settings.MEMORYHUB_HOME
+    return folder / f"{name.name}.restoring.json"
+
+
+def require_finished_restore(database: BaseDatabaseWrapper) -> None:
+    """Raise RestoreUnderWay if the last restore was interrupted."""
+    if unfinished_file(database).exists():
+        raise RestoreUnderWay(
+            "The last restore was interrupted, so what was forgotten or revoked since the backup may be back. Run "
+            "`restore` again, then start the hub."
+        )
 
 
 @contextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from memoryhub.backups.agents_files import stop_writing
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, SESSION_TABLES, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, key_check, key_file, verified_backup, work_lock
 from memoryhub.backups.ended_methods import Again
-from memoryhub.backups.in_use_lock import database_label, exclusive_database
+from memoryhub.backups.in_use_lock import database_label, exclusive_database, unfinished_file
 from memoryhub.backups.kept_revocations import (
     Kept,
     applicable,
@@ -41,7 +41,7 @@ from memoryhub.backups.revocations import (
     what_is_lacking,
 )
 from memoryhub.lib.database.migrations import OLDEST, is_too_old, pending_migrations, unknown_migrations
-from memoryhub.lib.errors import Refused
+from memoryhub.lib.errors import MemoryHubError, Refused
 from sessions_app.models import Workspace
 
 WORDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
@@ -77,8 +77,8 @@ def restore_backup(
     """Replace the database with a backup, all or nothing, and move the present one aside. The hub must not run.
 
     ``replace``: also if the present database has accounts or workspaces. What was revoked there is revoked again;
-    ``accept_unapplied``: also restore if that isn't possible. Raises BadBackup, Invalid, BackupFailed,
-    BackupUnderWay, Refused, Busy.
+    ``accept_unapplied``: also restore if that isn't possible. Call ``finish_restore`` when the receipts are applied:
+    until then the hub doesn't start. Raises BadBackup, Invalid, BackupFailed, BackupUnderWay, Refused, Busy.
     """
     _refuse_pooler()
     stamp = f"{now.astimezone(UTC):{STAMP}}"
@@ -96,45 +96,84 @@ def restore_backup(
                 )
             revocations = _read_revocations(database, accept_unapplied=accept_unapplied)
             known_file = kept_file(database, parent)
-            earlier = _read_kept(known_file, accept_unapplied=accept_unapplied)
+            earlier, interrupted = (
+                _read_kept(one, accept_unapplied=accept_unapplied) for one in (known_file, unfinished_file(database))
+            )
+            interrupted = [one for one in interrupted if one.revocations != revocations]
             replace_with = _replace_file if database.vendor == "sqlite" else _replace_schema
-            aside = replace_with(database, folder / DATABASES[manifest.vendor], manifest, stamp)
+            with _interruptible(unfinished_file(database), interrupted, revocations):
+                aside = replace_with(database, folder / DATABASES[manifest.vendor], manifest, stamp)
             _delete_sessions(database)
-            again = _apply_again(database, earlier, revocations, known_file)
+            again = _apply_again(database, earlier, interrupted, revocations, known_file)
             no_longer_written = stop_writing(database)
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
+            if not again[0].receipts:
+                finish_restore(database)
     pending = pending_migrations(set(manifest.migrations))
     return Restored(manifest, database_label(database), aside, pending, secret_key, *again, no_longer_written)
 
 
+@contextmanager
+def _interruptible(file: Path, interrupted: Sequence[Kept], present: Revocations) -> Iterator[None]:
+    """Keep what has to be applied after the block in a file, in case this process is killed. Raises Refused.
+
+    If the block fails, the previous database is in place, and the file is as it was.
+    """
+    try:
+        write_kept(file, [*interrupted, Kept(None, present)])
+    except OSError as error:
+        raise Refused(f"{file} can't be written: {error.strerror}.", code="restore_refused") from error
+    try:
+        yield
+    except MemoryHubError:
+        if interrupted:
+            write_kept(file, interrupted)
+        else:
+            file.unlink()
+        raise
+
+
+def finish_restore(database: BaseDatabaseWrapper) -> None:
+    """Let the hub start: all that was revoked and forgotten is applied."""
+    unfinished_file(database).unlink(missing_ok=True)
+
+
 def _apply_again(
-    database: BaseDatabaseWrapper, earlier: list[Kept], present: Revocations, file: Path
+    database: BaseDatabaseWrapper,
+    earlier: list[Kept],
+    interrupted: list[Kept],
+    present: Revocations,
+    file: Path,
 ) -> tuple[Revocations, list[str], list[str], list[str]]:
     """Revoke again what replaced databases knew, and keep what the present one knew for later restores.
 
-    Return the present revocations with all receipts, what couldn't be applied, what was kept, and what ended again.
+    ``interrupted``: what restores that didn't finish have replaced. The present database is then half restored, so
+    that its permissions say nothing. Return the present revocations with all receipts, what couldn't be applied, what
+    was kept, and what ended again.
     """
     newest = newest_record(database)
     again = Again()
     kept: list[str] = []
     receipts: list[Receipt] = []
-    found = applicable(earlier, present, newest)
+    found = applicable([*earlier, *interrupted], present, newest)
     for one in found:
         done = apply_revocations(database, one)
         again.ended += done.ended
         again.unapplied += done.unapplied
         kept += what_is_lacking(database, one)
         receipts += [receipt for receipt in one.receipts if receipt not in receipts]
-    if found[-1] is not present and has_changed_accounts(earlier, present):
+    if found[-1] is not present and has_changed_accounts([*earlier, *interrupted], present):
         again.unapplied.append(
             gettext(
                 "changes of roles, passwords, ways to sign in, folders and settings since the last restore, which "
                 "the backup precedes"
             )
         )
-    if is_newer_than(present, newest):
+    new = [replace(one, base=newest) for one in interrupted]
+    new += [Kept(newest, present)] if is_newer_than(present, newest) else []
+    if new:
         try:
-            write_kept(file, [*earlier, Kept(newest, present)])
+            write_kept(file, [*earlier, *new])
         except OSError as error:
             again.unapplied.append(gettext("nothing could be kept for later restores: %(error)s") % {"error": error})
     unapplied, kept, ended = (list(dict.fromkeys(texts)) for texts in (again.unapplied, kept, again.ended))

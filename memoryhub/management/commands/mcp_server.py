@@ -10,11 +10,13 @@ from typing import Any
 import anyio
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate
 from memoryhub.agents.call_limits import spend_call
+from memoryhub.backups.errors import RestoreUnderWay
+from memoryhub.backups.in_use_lock import require_finished_restore
 from memoryhub.mcp import handshake
 from memoryhub.mcp.server import build_server
 
@@ -35,8 +37,9 @@ class Command(BaseCommand):
             return caller
 
         try:
+            require_finished_restore(connection)
             authenticate(token, via="mcp", now=timezone.now())
-        except NotAuthenticated as problem:
+        except (NotAuthenticated, RestoreUnderWay) as problem:
             raise CommandError(problem.message) from problem
         except DatabaseError as problem:
             first_line = str(problem).strip().partition("\n")[0]

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.backups.restore import restore_backup
+from memoryhub.backups.restore import finish_restore, restore_backup
 from memoryhub.forgetting.forget import vacuum
 from memoryhub.forgetting.reapply import count_without_workspace, reapply_receipts
 from memoryhub.integrity import check_memory
@@ -51,6 +51,7 @@ class Command(JsonCommand):
         not_forgotten = reapply_receipts(receipts, by=By(COMMAND, now))
         if receipts:
             vacuum()
+        finish_restore(connection)
         result = document(restored.manifest) | {
             "file": source,
             "restored_to": restored.database,
