@@ -28,7 +28,9 @@ _ESCAPE = re.compile(
     r"|(?P<hyphen>[-=\u2010]\r?\n[ \t]*)"  # a word that continues on the next line
 )
 _ESCAPE_MARKS = ("\\", "%", "=", "&", "-\n", "-\r\n", "\u2010")  # each escape has one: faster than _ESCAPE
-_PROGRAMS_NAME = re.compile(r"[A-Z][A-Z_-]*\.md")
+_PROGRAMS_DOCUMENT = re.compile(
+    r"(AGENTS|BOOTSTRAP|CLAUDE|DREAMS|GEMINI|HEARTBEAT|HISTORY|IDENTITY|MEMORY|QWEN|README|SOUL|TOOLS|USER)\.md"
+)
 _BULLET = re.compile(r"^(\s*(?:[-*+]|#{1,6}|\d+[.)])\s+)")
 APART = UNSPACED + HANGUL  # scripts in which each character is a token
 Phrase = tuple[str, ...]
@@ -261,7 +263,7 @@ def _without_lines(text: str, spans: Sequence[Span]) -> str:
 
 def is_programs_name(name: str) -> bool:
     """Tell whether a document has a name that its program gives, such as SOUL.md or CLAUDE.md, not one of its own."""
-    return _PROGRAMS_NAME.fullmatch(name.rpartition("/")[2]) is not None
+    return _PROGRAMS_DOCUMENT.fullmatch(name.rpartition("/")[2]) is not None
 
 
 def texts_in(value: Any) -> Iterator[str]:

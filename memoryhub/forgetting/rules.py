@@ -72,6 +72,7 @@ request_hash scopes mac key_check findings files resource redirect_uri code_hash
 refresh_hash
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
+OF_AGENTS = ((Entry, "role"), (CachedResponse, "model"))  # columns of these names that agents write
 KEYED = frozenset(
     ("before", "after", "corrected", "options", "proposal", "detail", "workspaces")
 )  # JSON whose keys are the hub's own
@@ -188,7 +189,7 @@ def text_columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[
     texts: list[Field[Any, Any]] = []
     raws: list[Field[Any, Any]] = []
     for column in model._meta.concrete_fields:
-        is_structure = column.name in STRUCTURE and not (model is Entry and column.name == "role")
+        is_structure = column.name in STRUCTURE and (model, column.name) not in OF_AGENTS
         if is_structure or column.choices or isinstance(column, ForeignKey):
             continue
         if isinstance(column, CharField | TextField | JSONField):

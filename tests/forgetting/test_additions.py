@@ -155,9 +155,10 @@ def test_what_runs_are_asked_for_has_no_forgotten_words(agent, forgotten):
 
 
 def test_a_cached_response_with_it_is_not_kept(agent):
-    answer = agent("PUT", "/cache", {"message": f"Who is {CANARY}?", "model": "m", "response": "A guest"})
+    said = agent("PUT", "/cache", {"message": f"Who is {CANARY}?", "model": "m", "response": "A guest"})
+    of_model = agent("PUT", "/cache", {"message": "Who is it?", "model": CANARY, "response": "A guest"})
 
-    assert answer.json()["kept"] is False
+    assert (said.json()["kept"], of_model.json()["kept"]) == (False, False)
     assert not holding("quicksilver")
 
 

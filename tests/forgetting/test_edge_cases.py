@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 
-from knowledge_app.models import EditedRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import CachedResponse, EditedRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
@@ -24,6 +24,7 @@ from sessions_app.models import AuditRecord, DeletedSession, Entry, ImportProble
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import LeaseLost, claim_run, finish_run, request_run
+from tests.forgetting.test_forgetting import holding
 from tests.hub import NOW, PERSON, add, open_at, raises_code
 
 pytestmark = pytest.mark.django_db
@@ -103,6 +104,15 @@ def test_undoing_a_removal_does_not_restore_a_forgotten_response(workspace):
     forget(workspace, "phrase", "Anna")
 
     assert undo_edit(run, by=BY).proposal["changed"] == 0
+
+
+def test_a_response_is_erased_by_the_name_that_an_agent_gave_its_model(workspace):
+    keep(workspace, "q", "Anna Weber", "It is late.", now=NOW)
+
+    forget(workspace, "person", "Anna Weber")
+
+    assert not CachedResponse.objects.exists()
+    assert holding("weber") == set()
 
 
 def test_a_corrected_value_without_the_words_is_kept(workspace):

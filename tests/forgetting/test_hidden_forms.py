@@ -49,13 +49,27 @@ def test_escaped_and_wrapped_names_are_recognised(text, left):
 
 
 def test_documents_named_after_a_person_lose_their_names(workspace):
-    for name in ("Bärbel Zwetschke.md", "about Bärbel Zwetschke.md"):
+    for name in ("Bärbel Zwetschke.md", "about Bärbel Zwetschke.md", "BÄRBEL-ZWETSCHKE.md"):
         revise_document(open_document(workspace, name, f"memory/{name}"), "tea\n", base=None, by=BY, reason="r")
 
     forget(workspace, "person", NAME)
 
     assert {document.path for document in MemoryDocument.objects.all()} == {""}
     assert holding("zwetschke") == set()
+
+
+def test_documents_named_after_a_person_in_capitals_are_not_imported_again(tmp_path: Path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    bank = tmp_path / "memory-bank"
+    bank.mkdir()
+    for name in ("projectbrief.md", "ANNA-QUICKSILVER.md", "QUICKSILVER.md"):
+        (bank / name).write_text("- tea in the afternoon\n")
+    workspace = import_workspace(tmp_path, by=BY, name="Atlas").workspace
+
+    forget(workspace, "person", "Quicksilver")
+    import_workspace(tmp_path, by=BY)
+
+    assert holding("quicksilver") == set()
 
 
 @pytest.mark.parametrize("kind", ["phrase", "person"])

@@ -216,7 +216,7 @@ def keep_response(caller: Caller, message: str, model: str, response: str, *, no
     ``findings``: what the content check flags.
     """
     require(caller, "append")
-    if has_forgotten(caller.workspace, message, response):
+    if has_forgotten(caller.workspace, message, model, response):
         return {"kept": False, "findings": []}
     if findings := cache.findings_of_response(message[: cache.PREVIEW_CHARS], response):
         return {"kept": False, "findings": findings}
