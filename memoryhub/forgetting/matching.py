@@ -213,14 +213,14 @@ class Redaction:
         return any(self.words(text) or self.lines(text) for text in map(composed, texts_in(value)))
 
     def text(self, text: str) -> str:
-        """Redact a text; a removed line keeps its bullet or heading mark."""
+        """Redact a text, line by line; a removed line keeps its bullet or heading mark."""
         if not self.mentions(text):
             return text
         text = composed(text)
         if spans := self.lines(text):
             text = _without_lines(text, spans)
         for start, end in reversed(self.words(text)):
-            text = text[:start] + MARK + text[end:]
+            text = text[:start] + MARK + "\n" * text.count("\n", start, end) + text[end:]
         return text
 
     def value(self, value: Any, *, keys: bool = True) -> Any:

@@ -6,6 +6,7 @@ from knowledge_app.models import HeldChange, HeldRow
 from knowledge_app.services.documents.held_changes import hunks_of
 from knowledge_app.services.documents.proposals import append_fact, propose_text
 from knowledge_app.services.documents.undone_decisions import undo_decision
+from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.runs.review import approve, approve_unflagged, decide_parts
 from tests.hub import AGENT, PERSON
 from tests.sync.test_agent_rewrites import TEXT, atlas, file, head
@@ -37,6 +38,18 @@ def test_a_refused_part_is_held_as_a_fact_and_as_a_row(atlas):
     observe(atlas, AGENT, WRONG)
 
     assert HeldRow.objects.get().findings[0]["code"] == "removed"
+    assert is_held(WRONG)
+
+
+def test_a_refused_part_is_held_after_a_phrase_over_two_lines_was_forgotten(atlas):
+    decide_parts(
+        propose("The shop was opened by Anna\n  Quicksilver", WRONG), accepted=[0], rejected=[1], by=by(PERSON, 1)
+    )
+    erasure = ErasureRequest("phrase", ("Anna Quicksilver",))
+
+    apply_forget(atlas, erasure, expected=plan_forget(atlas, erasure).total, reason="", by=by(PERSON, 2))
+
+    assert "Quicksilver" not in head()
     assert is_held(WRONG)
 
 
