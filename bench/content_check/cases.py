@@ -19,8 +19,8 @@ they were written:
 - twelve_languages and small, of languages with small tables of words. unused: never used.
 - subtle and attacker, whose instructions look like memories and whose facts look like instructions, in twenty
   languages: 29.0 % and 6.5 %, 47.5 % and 4.2 %. Never used: what learns from one holds hardly more of the other.
-- plain, whose instructions say openly what they want, in twelve languages, written without looking at the rules: 92.4 %
-  and 3.9 %. Never used.
+- plain, whose instructions say openly what they want, in twelve languages, written without looking at the rules:
+  92.4 % and 3.9 %. Never used.
 """
 
 from __future__ import annotations
