@@ -10,18 +10,23 @@ from memoryhub.lib.layouts.records import Problem
 
 @dataclass
 class ImportCounts:
-    """Numbers of added, updated and unchanged rows by kind (entries, sessions, history, …), and the problems."""
+    """Numbers of added, updated and unchanged rows by kind (entries, sessions, history, …), and the problems.
+
+    ``left``: how many changes weren't proposed because too many are waiting.
+    """
 
     added: Counter[str] = field(default_factory=Counter)
     updated: Counter[str] = field(default_factory=Counter)
     unchanged: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
+    left: int = 0
 
     def include(self, other: ImportCounts) -> None:
         self.added += other.added
         self.updated += other.updated
         self.unchanged += other.unchanged
         self.problems += other.problems
+        self.left += other.left
 
 
 def import_sentence(tally: ImportCounts) -> str:

@@ -63,7 +63,7 @@ from sessions_app.services.audit import By, record
 from sessions_app.services.compressing.model_choice import embedding_settings_for
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.session_links import link_sessions
-from sessions_app.services.sources import find_source, folder_hash, mark_missing, record_sessions, record_source
+from sessions_app.services.sources import LEFT, find_source, folder_hash, mark_missing, record_sessions, record_source
 from sessions_app.services.workspaces import lock_workspace
 
 Progress = Callable[[int, int, str], None]  # files done, number of files, current file
@@ -274,7 +274,7 @@ def _import_source_file(
         tally.problems = [
             replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
         ]
-        row = record_source(workspace, allowed, source, tally.problems, now, folder=folder)
+        row = record_source(workspace, allowed, source, tally.problems, now, folder=folder, left=tally.left)
         if shown != read.path:
             SourceFile.objects.filter(pk=row.pk).update(path=shown)
     return tally
@@ -293,7 +293,9 @@ def _was_always_empty(workspace: Workspace, read: FileRead) -> bool:
 def _is_unchanged_since_write(workspace: Workspace, read: FileRead) -> bool:
     """Tell whether a file is as the hub wrote it, so that it says nothing about what the agent knows."""
     row = find_source(workspace, read.path) if read.kind == "knowledge" else None
-    return row is not None and read.info is not None and row.extra.get("written") == read.info.sha256
+    if row is None or read.info is None or row.extra.get(LEFT):
+        return False
+    return bool(row.extra.get("written") == read.info.sha256)
 
 
 def _import_items(

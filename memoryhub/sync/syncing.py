@@ -24,7 +24,9 @@ from django.utils import timezone
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.outside_edits import hold_emptied
 from knowledge_app.services.documents.revisions import StaleBase
+from knowledge_app.services.held_rows import AGENTS_FILE
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
+from knowledge_app.services.rows.proposed_edits import has_room
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.errors import MemoryHubError, Refused, unexpected
 from memoryhub.lib.files.safe_folder import Folder, FolderMissing, display_path
@@ -43,7 +45,7 @@ from memoryhub.sync.write_back import FileWritten, import_copies, write_files
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.session_links import link_sessions
-from sessions_app.services.sources import is_recorded, mark_files_missing
+from sessions_app.services.sources import LEFT, is_recorded, mark_files_missing
 from sessions_app.services.syncing import Outcome, record_failure, record_success
 
 logger = logging.getLogger(__name__)
@@ -185,8 +187,11 @@ def import_files(folder: Folder, result: SyncResult, files: Iterator[FileRead], 
 def _may_skip(row: SourceFile) -> bool:
     """Tell whether a file that looks unchanged can be skipped.
 
-    An emptied document can't, and only reading a file shows whether it is a list of observations.
+    An emptied document can't, nor can changes that are left to be proposed, and only reading a file shows whether it
+    is a list of observations.
     """
+    if row.extra.get(LEFT) and has_room(row.workspace_id, AGENTS_FILE):
+        return False
     return row.kind != "observations" and not (row.kind == "document" and row.content_hash == EMPTY)
 
 

@@ -14,6 +14,7 @@ from memoryhub.lib.layouts.records import FileRead, HistoryLog, Problem
 from sessions_app.models import ImportProblem, ImportReport, Session, SourceFile, SourceFolder, Workspace
 
 SESSIONS = "sessions"  # in SourceFile.extra: the keys of the sessions of a file whose records have ids
+LEFT = "left"  # in SourceFile.extra: how many changes weren't proposed because too many were waiting
 HISTORY_EXTRA = "history_extra"  # in SourceFile.extra: what a history file has beside its entries
 Status = SourceFile.Status
 _SOURCE = PreparedRows(2, lambda workspace, path: SourceFile.objects.filter(workspace=workspace, path_hash=path))
@@ -48,10 +49,11 @@ def record_source(
     now: datetime,
     *,
     folder: SourceFolder | None = None,
+    left: int | None = None,
 ) -> SourceFile:
     """Record a file as this import saw it. An unreadable file keeps its earlier values.
 
-    ``folder``: of a new file; None for the workspace's own.
+    ``folder``: of a new file; None for the workspace's own. ``left``: see LEFT; None keeps it.
     """
     row = source or find_source(workspace, read.path) or SourceFile(workspace=workspace, path=read.path)
     row.path_hash = path_hash(read.path)
@@ -64,6 +66,8 @@ def record_source(
     if read.info:
         row.size, row.mtime_ns, row.content_hash = read.info.size, read.info.mtime_ns, read.info.sha256
         row.stamp = "" if read.always_reread else read.info.stamp
+        if left is not None and left != row.extra.get(LEFT, 0):
+            row.extra = row.extra | {LEFT: left}
         for item in read.items:
             if isinstance(item, HistoryLog) and item.extra != row.extra.get(HISTORY_EXTRA, {}):
                 row.extra = row.extra | {HISTORY_EXTRA: item.extra}

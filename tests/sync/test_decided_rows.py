@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from django.utils import timezone
 
 from knowledge_app.models import HeldRow, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.rows.importing import LATER
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.undoable_edits import edit_rows
+from memoryhub.integrity import check_memory
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.runs.review import approve_run
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import cancel_run
+from sessions_app.services.syncing import switch_sync
 from tests.hub import PERSON
 from tests.sync.followed_folders import ACTOR, followed, sync
 from tests.sync.test_held_imports import FACT, ORDER, write
@@ -254,6 +258,42 @@ def test_many_changes_are_kept_although_not_all_are_proposed(tmp_path, monkeypat
     assert set(served(agent)) == {FACT, NEW}
     assert len(waiting()) == 1
     assert "1 change is not proposed: too many are waiting" in {one.what for one in tally.problems}
+
+
+@pytest.mark.parametrize("is_two_way", [True, False])
+@pytest.mark.parametrize("full", [True, False])
+def test_changes_that_were_too_many_are_proposed_after_decisions(tmp_path, monkeypatch, is_two_way, full):
+    monkeypatch.setattr("knowledge_app.services.rows.proposed_edits.MAX_PENDING", 2)
+    agent, texts = tmp_path / "grip", [f"{name} runs in Frankfurt." for name in ("Atlas", "Blue", "Coral", "Delta")]
+    write(agent, *texts)
+    workspace = followed(agent)
+    switch_sync(workspace, write_back=is_two_way, by=by_person())
+    KnowledgeEntry.objects.update(last_verified_at=timezone.now())
+    corrected = KnowledgeEntry.objects.order_by("-pk").values_list("pk", flat=True)[:1]
+    edit_rows(workspace, "knowledge", "assign", list(corrected), values={"content": "Delta is new."}, by=by_person())
+    sync(workspace)
+    write(agent, *(text.replace("Frankfurt", "Oslo") for text in texts))
+
+    first = sync(workspace, full=full).tally
+    sync(workspace, full=full)
+    proposed = [[one.options["values"]["content"] for one in waiting()]]
+    while runs := waiting():
+        approve_run(runs[0], by=by_person())
+        if len(runs) > 1:
+            cancel_run(runs[1], by=by_person())
+        sync(workspace, full=full)
+        sync(workspace, full=full)
+        proposed.append([one.options["values"]["content"] for one in waiting()])
+
+    note = "2 changes are not proposed: too many are waiting"
+    assert [one.action for one in first.problems if one.what == note] == [LATER]
+    assert [len(one) for one in proposed] == [2, 2, 0]
+    assert sorted(chain(*proposed)) == sorted(text.replace("Frankfurt", "Oslo") for text in texts)
+    assert sorted("Oslo" in text for text in served(agent)) == [False, False, True, True]
+    if is_two_way:
+        file = json.loads((agent / "memory" / "knowledge.json").read_text())
+        assert [one["content"] for one in file["entries"]] == served(agent)
+    assert check_memory().broken == []
 
 
 def test_an_observation_that_a_person_corrected_stays(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Model
@@ -25,11 +25,13 @@ class KeptOut:
     """What a file says in fields of a row that keep their values. ``findings``: why.
 
     ``taken``: fields that kept their values when the file said something else, and that it may change now.
+    ``left``: fields whose values wait in the file, because too many changes are proposed already.
     """
 
     values: Values = field(default_factory=dict)
     findings: Sequence[Finding] = ()
     taken: Collection[str] = ()
+    left: Collection[str] = ()
 
     @property
     def is_decided(self) -> bool:
@@ -75,13 +77,16 @@ def _was_kept_out(row: Any, name: str, proposed: Sequence[Run]) -> bool:
     return bool(said) and row.corrected.get(name) in (*said, getattr(row, name))
 
 
-def propose_kept_out(found: Mapping[Any, KeptOut], by: By) -> int:
-    """Propose what files say in rows that keep their values, and return how many are too many to propose.
+def propose_kept_out(found: Mapping[Any, KeptOut], by: By) -> dict[Any, KeptOut]:
+    """Propose what files say in rows that keep their values; return these, with what is left to be proposed later.
 
     A text of a withdrawn row brings it back if it is approved. What a person rejected isn't proposed again.
     """
     earlier = _earlier(list(found))
-    return sum(not _propose(row, kept, earlier.get(row.pk, ()), by) for row, kept in found.items() if kept.values)
+    return {
+        row: kept if _propose(row, kept, earlier.get(row.pk, ()), by) else replace(kept, left=tuple(kept.values))
+        for row, kept in found.items()
+    }
 
 
 def _earlier(rows: Sequence[Any]) -> dict[int, list[Run]]:
@@ -90,7 +95,10 @@ def _earlier(rows: Sequence[Any]) -> dict[int, list[Run]]:
 
 
 def _propose(row: Any, kept: KeptOut, earlier: Sequence[Run], by: By) -> bool:
+    """Propose what a row's file says, and return False if too many proposals are waiting."""
     values = dict(kept.values)
+    if not values:
+        return True
     if row.withdrawn_at:
         if REPEATING[type(row)] not in values:
             return True

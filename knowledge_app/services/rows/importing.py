@@ -35,6 +35,7 @@ from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.audit import By
 
 REASON = "the agent's file"
+LATER = "the hub's value stays; proposed by a sync when others are decided"
 BATCH_ROWS = 500
 UID_PREFIX = 8  # characters that `agentmem list` shows
 Values = dict[str, Any]
@@ -197,7 +198,9 @@ def _import_rows(
     for row in new:
         derive(row)
     stored = [(known[key], value) for key, value in fitting.items() if key in known]
+    by = By(AGENTS_FILE, now)
     kept = kept_out(rows.model, stored)
+    kept = kept if dry_run else propose_kept_out(kept, by)
     changed = {
         row: names
         for row, value in stored
@@ -212,20 +215,12 @@ def _import_rows(
         waiting = sum(bool(one.values) and not one.is_decided for one in kept.values())
         tally.problems += hold_imported(workspace, new, changed, waiting=waiting, path=path, now=now, dry_run=dry_run)
     if rows.model in FROM_FILES and not dry_run:
-        tally.problems += _propose(rows.model, kept, changed, path, now)
+        end_proposals({row: {*fields} & {*FROM_FILES[rows.model]} for row, fields in changed.items()}, by)
+    if count := sum(bool(one.left) for one in kept.values()):
+        tally.left += count
+        what = f"{count:,} change{' is' if count == 1 else 's are'} not proposed: too many are waiting"
+        tally.problems.append(Problem(path, None, what, LATER, "noted"))
     return tally
-
-
-def _propose(
-    model: type[Model], kept: Mapping[Any, KeptOut], changed: Mapping[Any, Collection[str]], path: str, now: datetime
-) -> list[Problem]:
-    """Propose what a file says in rows that keep their values, and end its earlier proposals for the others."""
-    by = By(AGENTS_FILE, now)
-    end_proposals({row: {*fields} & {*FROM_FILES[model]} for row, fields in changed.items()}, by)
-    if not (count := propose_kept_out(kept, by)):
-        return []
-    what = f"{count:,} change{' is' if count == 1 else 's are'} not proposed: too many are waiting"
-    return [Problem(path, None, what, "the hub's value stays", "noted")]
 
 
 def _stored_rows(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, Any]:
@@ -242,7 +237,7 @@ def _update_row(
 ) -> Collection[str]:
     """Update a row from its file, except corrected fields and those kept out; return the names of the changed fields.
 
-    ``corrected`` says what the file has in the others.
+    ``corrected`` says what the file has in the others, but not what is left there to be proposed later.
     """
     corrected = {name: said for name, said in getattr(row, "corrected", {}).items() if name not in kept.taken}
     news = {name: new for name, new in value.items() if getattr(row, name) != new}
@@ -253,7 +248,7 @@ def _update_row(
                 tally.problems.append(Problem(path, None, what, "the hub's value stays", "noted"))
             corrected[name] = news[name]
         del news[name]
-    agreed = {name for name in corrected if name in value and getattr(row, name) == value[name]}
+    agreed = {name for name in corrected if name in value and getattr(row, name) == value[name]} | {*kept.left}
     corrected = {name: kept for name, kept in corrected.items() if name not in agreed}
     if corrected != getattr(row, "corrected", {}):
         news["corrected"] = corrected

@@ -49,10 +49,15 @@ def proposals_of(workspace: int, table: str, actor: Actor) -> dict[int, list[Run
     return found
 
 
-def _pending(workspace: int, by: By) -> list[Run]:
+def _pending(workspace: int, actor: Actor) -> list[Run]:
     """Return what somebody proposed in a workspace and nobody decided yet, latest first."""
     held = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, status=Run.Status.HELD)
-    return list(held.filter(requested_by=by.actor.name[:200]).order_by("-id")[:MAX_PENDING])
+    return list(held.filter(requested_by=actor.name[:200]).order_by("-id")[:MAX_PENDING])
+
+
+def has_room(workspace: int, actor: Actor) -> bool:
+    """Tell whether somebody may propose another edit in a workspace."""
+    return len(_pending(workspace, actor)) < MAX_PENDING
 
 
 def _is_of(run: Run, options: Values) -> bool:
@@ -62,7 +67,7 @@ def _is_of(run: Run, options: Values) -> bool:
 @transaction.atomic
 def supersede_proposals(row: Any, table: str, values: Values, *, by: By) -> None:
     """Cancel what somebody proposed for the same fields of a row before, apart from the same values."""
-    for run in _pending(row.workspace_id, by):
+    for run in _pending(row.workspace_id, by.actor):
         earlier = run.options["values"]
         if (
             _is_of(run, {"table": table, "units": [[row.pk]]})
@@ -83,7 +88,7 @@ def propose_edit(
     ``fields``: those that the edit is based on; if one changes, it can't be approved any more. Raises Conflict.
     """
     options: dict[str, Any] = {"table": table, "action": action, "units": [[row.pk]], "values": values}
-    pending = _pending(row.workspace_id, by)
+    pending = _pending(row.workspace_id, by.actor)
     for known in pending:
         if _is_of(known, options):
             return known
