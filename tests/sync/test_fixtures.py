@@ -76,10 +76,19 @@ def history_for_the_model(messages: list[dict[str, Any]], pointer: int) -> list[
     ]
 
 
+def check_documents(name: str) -> None:
+    documents = MemoryDocument.objects.select_related("head")
+    assert documents
+    for document in documents:
+        file = next((FIXTURES / name / "workspace").rglob(document.name))
+        assert document.head.content == file.read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current"])
-def test_sessions_messages_and_contexts_equal_the_files(name):
+def test_sessions_messages_contexts_and_documents_equal_the_files(name):
     workspace = take(name).workspace
+    check_documents(name)
     sources = workspace.source_files.filter(kind="session").select_related("session")
 
     assert sources.count() == len(list((FIXTURES / name).rglob("*.jsonl"))) - (name == "nanobot-current")
@@ -104,9 +113,16 @@ def test_a_second_import_adds_and_changes_nothing(name):
 
 
 @pytest.mark.slow
-def test_the_pointer_in_a_tool_group_leaves_no_orphan():
-    take("nanobot-0.1")
+def test_what_is_special_in_the_files_of_nanobot_is_read_or_reported():
+    """One test, because the import takes most of a second."""
+    problems = {problem.file.rpartition("/")[2]: problem for problem in take("nanobot-0.1").tally.problems}
 
+    assert problems.keys() == {"qq_B7A1C9.jsonl"}
+    assert (problems["qq_B7A1C9.jsonl"].line, problems["qq_B7A1C9.jsonl"].outcome) == (5, "rejected")
+    discord = build_context(Session.objects.get(key="discord:1124455667788990011"))
+    assert "a tool call without all its results" in [drop.why for drop in discord.dropped]
+
+    # The pointer in a group of tools leaves no orphan.
     session = Session.objects.get(key="cli:direct")
     context = build_context(session)
 
@@ -116,7 +132,7 @@ def test_the_pointer_in_a_tool_group_leaves_no_orphan():
 
 
 @pytest.mark.slow
-def test_the_upgrade_keeps_both_files_of_a_key():
+def test_the_upgrade_keeps_both_files_of_a_key_and_an_interrupted_turn():
     take("nanobot-current")
 
     session = Session.objects.get(key="telegram:482913377")
@@ -126,13 +142,7 @@ def test_the_upgrade_keeps_both_files_of_a_key():
     assert "Nomad" in session.summary_text
     assert Session.objects.filter(is_visible_to_agent=False).count() == 9
 
-
-@pytest.mark.slow
-def test_an_interrupted_turn_is_kept():
-    take("nanobot-current")
-
     checkpoint = Session.objects.get(key="cli:direct").extra["checkpoint"]
-
     assert checkpoint["checkpoint"]["phase"] == "tools_completed"
 
 
@@ -169,18 +179,9 @@ def test_an_upgrade_in_place_creates_no_duplicates(tmp_path):
     assert check_memory().broken == []
 
 
-@pytest.mark.slow
-def test_the_special_files_of_nanobot_are_reported():
-    problems = {problem.file.rpartition("/")[2]: problem for problem in take("nanobot-0.1").tally.problems}
-
-    assert problems.keys() == {"qq_B7A1C9.jsonl"}
-    assert (problems["qq_B7A1C9.jsonl"].line, problems["qq_B7A1C9.jsonl"].outcome) == (5, "rejected")
-    discord = build_context(Session.objects.get(key="discord:1124455667788990011"))
-    assert "a tool call without all its results" in [drop.why for drop in discord.dropped]
-
-
 def test_grip_is_imported_completely():
     tally = take("grip").tally
+    check_documents("grip")
 
     knowledge = json.loads((FIXTURES / "grip/workspace/memory/knowledge.json").read_text())["entries"]
     cache = json.loads((FIXTURES / "grip/workspace/state/semantic_cache.json").read_text())
@@ -212,13 +213,3 @@ def test_grid_is_imported_completely():
         (row["id"], row["content"], row["source"]) for row in export
     }
     assert [problem.outcome for problem in tally.problems] == ["ignored"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip"])
-def test_memory_documents_are_the_files_texts(name):
-    take(name)
-
-    for document in MemoryDocument.objects.select_related("head"):
-        file = next((FIXTURES / name / "workspace").rglob(document.name))
-        assert document.head.content == file.read_text()
