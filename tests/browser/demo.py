@@ -1,4 +1,4 @@
-"""The demo's agents in the database of a browser test, imported once in a process."""
+"""The demo's agents in the database of a browser test, imported once for all processes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
+from filelock import FileLock
 
 from memoryhub.demo import write_demo
 from memoryhub.sync.importing import import_workspace
@@ -15,21 +17,22 @@ from sessions_app.services.audit import Actor, By
 from tests.conftest import tables_with_rows
 
 
-@pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
 @pytest.fixture
-def demo(transactional_db: None, demo_home: Path) -> None:
+def demo(transactional_db: None) -> None:
     """Import the demo's agents. On SQLite, later tests get a copy of the rows, which takes a tenth of the time."""
-    kept = demo_home / "rows.sqlite3"
-    if kept.exists():
-        copy_rows(kept)
-        return
+    home = settings.SHARED_BY_PROCESSES / "demo"
+    kept = home / "rows.sqlite3"
+    with FileLock(home.with_suffix(".lock")):
+        if not kept.exists():
+            import_demo(home, kept)
+            return
+    copy_rows(kept)
+
+
+def import_demo(home: Path, kept: Path) -> None:
     with connection.cursor() as cursor:
         others = tables_with_rows(cursor)
-    for name, folder in write_demo(demo_home, today=date(2026, 3, 20)).items():
+    for name, folder in write_demo(home, today=date(2026, 3, 20)).items():
         import_workspace(folder, by=By(Actor("command", "test"), timezone.now()), name=name)
     if connection.vendor == "sqlite":
         keep_rows(kept, others)
