@@ -52,6 +52,16 @@ def test_what_is_nearly_known_is_offered_once(workspace):
     assert (again.added, again.offered) == ([], [])
 
 
+def test_what_is_only_offered_is_recorded_and_nothing_is_not(workspace):
+    keep(workspace)
+
+    store(workspace, [AGAIN], by=BY)
+    store(workspace, [AGAIN], by=BY)
+
+    texts = AuditRecord.objects.filter(action="observations.added").order_by("id").values_list("text", flat=True)
+    assert list(texts) == ["1 observation added", "0 observations added, 1 much like known ones"]
+
+
 def test_two_of_a_batch_that_say_the_same_are_one(workspace):
     assert len(keep(workspace, KNOWN, AGAIN)) == 1
 

@@ -222,6 +222,15 @@ def test_workspace_without_memory_is_not_consolidated(session, httpserver):
     assert httpserver.log == []
 
 
+def test_a_conversation_that_is_too_short_is_not_consolidated_and_the_plan_says_so(workspace):
+    session = open_at(workspace)
+    for words in ("1 entry is", "2 entries are"):
+        add(session, [{"role": "user", "content": "tea"}])
+        plan = plan_consolidation(Session.objects.get())
+
+        assert plan.reason == f"{words} not consolidated, and the newest 50 stay so."
+
+
 def test_only_the_current_epoch_and_the_workspace_s_own_document_are_planned(session, workspace):
     elsewhere = open_at(Workspace.objects.create(slug="other", name="Other"))
     for place in (session, elsewhere):

@@ -43,6 +43,14 @@ def test_known_argument_shapes_are_read(session, httpserver, arguments):
     assert head() == BASE + "- new\n"
 
 
+def test_a_history_entry_is_kept_as_it_was_written(session, httpserver):
+    answer(httpserver, saved(f"{BASE}- new\n", 'They said "hello".'))
+
+    consolidate(session)
+
+    assert HistoryEntry.objects.get().content == 'They said "hello".'
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "words"),
