@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime
 
 import pytest
+import time_machine
 from django.utils import timezone
 
 from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
@@ -22,6 +24,7 @@ from tests.runs.consolidations import BASE, FACTS, answer, consolidate, digest, 
 from tests.shared import BADINPUT, badinput_cases, packlib
 
 pytestmark = pytest.mark.django_db
+LATER = datetime(2026, 5, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,18 @@ def test_a_history_entry_is_kept_as_it_was_written(session, httpserver):
     consolidate(session)
 
     assert HistoryEntry.objects.get().content == 'They said "hello".'
+
+
+@pytest.mark.parametrize(
+    ("prefix", "at"), [("[2026-04-01 12:30] ", datetime(2026, 4, 1, 12, 30, tzinfo=UTC)), ("", LATER)]
+)
+def test_a_history_entry_is_dated_by_its_prefix_or_the_run(prefix, at, session, httpserver):
+    answer(httpserver, saved(f"{BASE}- new\n", f"{prefix}They talked."))
+
+    with time_machine.travel(LATER, tick=False):
+        consolidate(session)
+
+    assert HistoryEntry.objects.get().occurred_at == at
 
 
 @pytest.mark.slow
