@@ -22,7 +22,7 @@ from memoryhub.search.listing import count_matches, facets, newest
 from memoryhub.search.results import Question, answer, explanation, text_of
 from sessions_app.models import Summary, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, open_at
+from tests.hub import NOW, PERSON, compress, open_at
 from tests.searches import asked, know, latest, log, observe, say, scope_of, search, texts
 from tests.shared import badinput_cases
 
@@ -180,6 +180,15 @@ def facts(workspace: Workspace) -> str:
     }
     document = answer(scope_of(workspace), Question("orchid amber"), now=NOW, explain=True)
     return json.dumps([told, tally.by_kind, counted, document], sort_keys=True, default=str)
+
+
+@pytest.mark.parametrize("query", ["request has:summary", "request -has:summary"])
+def test_messages_are_filtered_by_whether_a_summary_stands_for_them(workspace, session, query):
+    compress(session)
+
+    found = search(f"{query} kind:message", workspace).hits
+
+    assert {hit.row.summary_id is not None for hit in found} == {query == "request has:summary"}
 
 
 def test_an_empty_workspace_counts_no_other_workspace_s_documents(two):
