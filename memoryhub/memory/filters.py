@@ -13,7 +13,7 @@ from django.db.models import DateTimeField, Exists, F, OuterRef, Q, QuerySet, Va
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from knowledge_app.models import Fact, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import Fact, HistoryEntry, KeyValue, KnowledgeEntry, MemoryRevision, Observation
 from knowledge_app.services.rows.importing import REASON as IMPORT_REASON
 from memoryhub.lib.date_ranges import end_of_day, month_of, start_of_day
 from memoryhub.lib.search.query import parse
@@ -23,21 +23,27 @@ from memoryhub.search.counts import as_searched
 from memoryhub.search.filters import Scope, filtered_kinds
 from sessions_app.models import AuditRecord, Workspace
 
-KINDS = ("memory", "knowledge", "observation", "key_value", "history")  # of memoryhub.search.KINDS
+KINDS = ("memory", "knowledge", "observation", "key_value", "history", "document")  # of memoryhub.search.KINDS
 MODELS: dict[str, Any] = {
     "memory": Fact,
     "knowledge": KnowledgeEntry,
     "observation": Observation,
     "key_value": KeyValue,
     "history": HistoryEntry,
+    "document": MemoryRevision,
 }
-LIVING: dict[str, dict[str, None]] = {kind: {"withdrawn_at": None} for kind in KINDS} | {"memory": {"died": None}}
+LIVING: dict[str, dict[str, Any]] = {kind: {"withdrawn_at": None} for kind in KINDS} | {
+    "memory": {"died": None},
+    "document": {"pk": F("document__head")},
+}
+WORKSPACES = dict.fromkeys(KINDS, "workspace") | {"document": "document__workspace"}
 TIMES: dict[str, Any] = {
     "memory": F("born__created_at"),
     "knowledge": Coalesce("created_at", "updated_at"),
     "observation": Coalesce("occurred_at", "recorded_at"),
     "key_value": F("updated_at"),
     "history": Coalesce("occurred_at", "recorded_at"),
+    "document": F("created_at"),
 }
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 VERIFIED = ("memory", "knowledge", "observation")  # kinds with last_verified_at and review_by
@@ -105,12 +111,19 @@ class Matches:
         return {kind: pks for kind, pks in found.items() if pks}
 
     def _found(self) -> dict[str, QuerySet[Any]]:
-        """Return the rows that match the text, as the search reads it."""
+        """Return the rows that match the text, as the search reads it.
+
+        Documents stand for their prose: those without facts are listed, and others that match where no fact does.
+        """
         if not self.filters.q.strip():
-            return {kind: MODELS[kind].objects.filter(**LIVING[kind], workspace=self.workspace) for kind in KINDS}
+            return {kind: living_rows(kind, self.workspace) for kind in KINDS}
         scope = Scope((self.workspace.pk,))
         query = as_searched(scope, parse(self.filters.q, now=self.now, match_all=True), KINDS)
-        return {filtered.kind.name: filtered.matches() for filtered in filtered_kinds(scope, query, KINDS)}
+        matches = {filtered.kind.name: filtered.matches() for filtered in filtered_kinds(scope, query, KINDS)}
+        if {"document", "memory"} <= matches.keys():
+            said = matches["memory"].order_by().values("document")
+            matches["document"] = matches["document"].exclude(document__in=said)
+        return matches
 
     def _narrowed(self, kind: str, found: QuerySet[Any]) -> QuerySet[Any]:
         filters = self.filters
@@ -129,6 +142,15 @@ class Matches:
             rows = rows.filter(_needs_review(kind, self.now.date()))
         rows = rows.annotate(sorted_by=_sort_value(kind, filters.sort))
         return rows
+
+
+def living_rows(kind: str, workspace: Workspace) -> QuerySet[Any]:
+    """Return the rows of a kind that the agent knows; of documents, those that have text but no facts."""
+    rows: QuerySet[Any] = MODELS[kind].objects.filter(**LIVING[kind], **{WORKSPACES[kind]: workspace})
+    if kind == "document":
+        facts = Fact.objects.filter(document=OuterRef("document"), died=None)
+        rows = rows.exclude(Exists(facts)).exclude(content="")
+    return rows
 
 
 def _of_age(age: str, now: datetime) -> Q:
@@ -160,6 +182,8 @@ def _in_category(kind: str, category: str) -> Q:
 
 def _needs_review(kind: str, today: date) -> Q:
     is_due = Q(review_by__lte=today) if kind in VERIFIED else Q()
+    if kind == "document":
+        return Q(pk__in=[])
     is_held = Q(hold__isnull=False) if kind != "memory" else Q()
     return is_due | is_held
 
@@ -170,6 +194,8 @@ def _by_author(kind: str, author: str, workspace: Workspace) -> Q:
         kinds = BY_PERSON if author == "person" else [AUTHORS[author]]
         as_before = Q(corrected=None, accepted=None, born__author_kind__in=kinds)
         return Q(corrected__author_kind__in=kinds) | Q(accepted__proposal__author_kind__in=kinds) | as_before
+    if kind == "document":
+        return Q(author_kind__in=BY_PERSON if author == "person" else [AUTHORS[author]])
     if kind == "history":
         return _history_by(author, workspace)
     by_run = Q(run__isnull=False) if kind == "observation" else Q(pk__in=[])

@@ -186,6 +186,7 @@ def _time(kind: str, row: Any) -> datetime:
         "memory": lambda: row.born.created_at,
         "knowledge": lambda: row.created_at or row.updated_at,
         "key_value": lambda: row.updated_at,
+        "document": lambda: row.created_at,
     }
     at: datetime = times[kind]() if kind in times else row.occurred_at or row.recorded_at
     return at
@@ -193,8 +194,8 @@ def _time(kind: str, row: Any) -> datetime:
 
 def _author(kind: str, row: Any) -> str | Promise:
     """Return who added a history entry, or gave a fact its words, from the row itself; "" if it doesn't say."""
-    if kind == "memory":
-        revision = row.corrected or row.born
+    if kind in ("memory", "document"):
+        revision = _revision(kind, row)
         name: str | Promise = {"sync": IMPORTED, "run": CONSOLIDATION}.get(revision.author_kind, revision.author_name)
         return name
     if kind in ("observation", "history") and row.run_id:
@@ -204,14 +205,18 @@ def _author(kind: str, row: Any) -> str | Promise:
 
 def _run(kind: str, row: Any) -> int | None:
     """Return the run that added a row, or gave a fact its words."""
-    revision = row.corrected or row.born if kind == "memory" else row
-    run: int | None = getattr(revision, "run_id", None)
+    run: int | None = getattr(_revision(kind, row), "run_id", None)
     return run
+
+
+def _revision(kind: str, row: Any) -> Any:
+    """Return the revision that gave a fact its words; any other row itself."""
+    return row.corrected or row.born if kind == "memory" else row
 
 
 def _authors(kind: str, pks: Sequence[int]) -> dict[int, str | Promise]:
     """Return who added rows that keep their states, by primary key, from their first state."""
-    if kind in ("memory", "history"):
+    if kind in ("memory", "history", "document"):
         return {}
     states = MODELS[kind].history.filter(id__in=pks, history_type="+")
     found: dict[int, str | Promise] = {}

@@ -75,7 +75,9 @@ def _memory_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any
         "excerpt": _excerpt(document.head.content) if document and document.head else "",
         "newest": [shown_item(item, workspace.slug, [], timezone.localdate(now)) for item in items],
         "kinds": [
-            (SEARCHED[kind], counts[kind], MemoryFilters().query_string(kind=kind)) for kind in KINDS if counts[kind]
+            (SEARCHED[kind], counts[kind], MemoryFilters().query_string(kind=kind))
+            for kind in KINDS
+            if counts[kind] and kind != "document"
         ],
     }
 

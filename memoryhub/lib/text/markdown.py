@@ -25,6 +25,7 @@ _LIVE_ADDRESS = re.compile(
 )  # other links, also relative ones into the hub, stay text
 _OPEN, _CLOSE = "\U000f5eed", "\U000f5eee"  # private characters around the number of a line that gets a link
 _LINK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_LINK = re.compile(r"(?<![!\\])\[([^\[\]\n]+)\]\([^()\s]+\)")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+:)(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -85,6 +86,16 @@ def plain_text(text: str) -> str:
     """Return Markdown as one line of plain text, without its inline marks."""
     [inline] = _markdown.parseInline(" ".join(text.split()))
     return "".join(token.content for token in inline.children or ())
+
+
+def without_front_matter(text: str) -> str:
+    """Return a text without the properties before it."""
+    return _FRONT_MATTER.sub("", text, count=1).lstrip("\n") if text.startswith("---") else text
+
+
+def without_links(text: str) -> str:
+    """Return a text with the words of its links in place of the links."""
+    return _LINK.sub(r"\1", text)
 
 
 def _as_code(front_matter: re.Match[str]) -> str:

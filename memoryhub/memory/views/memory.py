@@ -13,6 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
@@ -23,7 +24,7 @@ from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import parse_int
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.query import parse
-from memoryhub.memory.filters import KINDS, LIVING, MODELS, Matches, MemoryFilters, parse_filters
+from memoryhub.memory.filters import KINDS, MODELS, Matches, MemoryFilters, living_rows, parse_filters
 from memoryhub.memory.forms import MemoryFilterForm
 from memoryhub.memory.listing import count_kinds, page_of
 from memoryhub.memory.views.rows import CATEGORIES, shown_item
@@ -44,6 +45,7 @@ from memoryhub.search.views.actions import (
 from sessions_app.models import Workspace
 
 MAX_CATEGORIES = 40
+LABELS = {"memory": gettext_lazy("document lines"), "document": gettext_lazy("prose")}
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def _chips(workspace: Workspace, filters: MemoryFilters, counts: dict[str, int])
     shown = [kind for kind in KINDS if _is_offered(workspace, kind, filters, counts.get(kind, 0))]
     chips = [Chip(_("All"), "", sum(counts.values()), filters.query_string(kind=""), not filters.kind)]
     for kind in shown:
-        label = str(SEARCHED[kind].many) if kind != "memory" else _("document lines")
+        label = str(LABELS.get(kind, SEARCHED[kind].many))
         label = label[:1].upper() + label[1:]
         url = filters.query_string(kind=kind)
         chips.append(Chip(label, SEARCHED[kind].icon, counts.get(kind, 0), url, filters.kind == kind))
@@ -200,7 +202,7 @@ def _chips(workspace: Workspace, filters: MemoryFilters, counts: dict[str, int])
 def _is_offered(workspace: Workspace, kind: str, filters: MemoryFilters, count: int) -> bool:
     if count or filters.all_kinds or filters.kind == kind:
         return True
-    return filters.is_set and MODELS[kind].objects.filter(workspace=workspace, **LIVING[kind]).exists()
+    return filters.is_set and living_rows(kind, workspace).exists()
 
 
 def _toggles(filters: MemoryFilters) -> list[tuple[str, bool, str]]:
