@@ -19,6 +19,7 @@ from sessions_app.models import DailyTotal, Session, Workspace
 from sessions_app.services.stats import daily_totals, entries_over_time, tokens_by_day
 
 ANY_TIME: Range = (None, None)
+LEAST_SECONDS = 0.05  # shorter times are shown as 0.0 s
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ def _cost(insights: Insights) -> TimeChart:
 
 
 def _seconds(insights: Insights) -> TimeChart:
-    shown = [Series("seconds", gettext("Seconds"), insights.model_runs.seconds)]
+    timed = {day: seconds for day, seconds in insights.model_runs.seconds.items() if seconds >= LEAST_SECONDS}
+    shown = [Series("seconds", gettext("Seconds"), timed)]
     return time_chart(gettext("Average time of a model run"), shown, how=MEAN, between=insights.between, unit="s")
 
 

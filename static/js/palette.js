@@ -20,7 +20,7 @@
   const here = { url: location.pathname + location.search, title: document.title.replace(/ · MemoryHub$/, "") };
   const status = performance.getEntriesByType("navigation")[0]?.responseStatus ?? 200;
   if (status < 300 && location.pathname !== address) {
-    const others = places().filter(({ url }) => url !== here.url);
+    const others = places().filter(({ url, title }) => url !== here.url && title !== here.title);
     localStorage.setItem(STORE, JSON.stringify({ user, places: [here, ...others].slice(0, 9) }));
   }
 

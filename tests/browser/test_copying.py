@@ -12,6 +12,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SHUT = "Object.defineProperty(navigator, 'clipboard', {value: {writeText: () => Promise.reject(new Error('shut'))}})"
 
 
+def test_the_button_to_copy_is_inside_the_box(page: Page, workspace: Workspace):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/w/atlas/connect/")
+    boxes = page.locator(".copyable:visible").evaluate_all(
+        "boxes => boxes.map((box) => [box.querySelector('pre'), box.querySelector('.button')]"
+        ".map((part) => part.getBoundingClientRect().right))"
+    )
+
+    assert boxes
+    assert [button for pre, button in boxes if button > pre] == []
+
+
 def test_a_conversation_is_copied_as_markdown_and_printed_without_controls(page: Page, workspace: Workspace):
     session = open_at(workspace)
     talk(session, 1)

@@ -72,6 +72,17 @@ def test_enter_opens_the_first_row_of_what_was_typed(
         page.wait_for_url("**/w/atlas/sessions/*/")
 
 
+def test_pages_with_the_same_title_are_one_recent_place(page: Page, workspace: Workspace):
+    for query in ("", "?kind=changes", "?kind=runs"):
+        page.goto(f"/w/atlas/timeline/{query}")
+    page.goto("/w/atlas/")
+
+    page.keyboard.press("Control+k")
+
+    recent = page.locator("#palette [aria-label=Recent] [role=option]")
+    expect(recent.filter(has_text="Timeline")).to_have_count(1)
+
+
 def test_closing_the_palette_or_typing_on_takes_enter_back(
     page: Page, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ):

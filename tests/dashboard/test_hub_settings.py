@@ -53,6 +53,14 @@ def test_an_address_is_shown_without_its_secrets(address, shown):
     assert without_secrets(address) == shown
 
 
+def test_the_list_of_all_settings_is_closed_and_says_how_many_there_are(admin_client):
+    page = admin_client.get(reverse("hub-settings")).content.decode()
+
+    closed, listed = page.split('<details class="fold" id="all-settings"><summary>')[1].split("</summary>")
+    assert re.search(r'All settings <span class="count">\d+</span>', closed)
+    assert "MEMORYHUB_LLM_BASE_URL" in listed
+
+
 def test_the_password_of_redis_is_hidden(settings):
     settings.CACHE_URL = "redis://:confidential@10.0.0.7:6379/0"
 

@@ -135,6 +135,14 @@ def test_model_runs_have_tokens_cost_and_time(workspace):
     assert rows(workspace, "seconds") == {DAY: ("15.0 s",)}
 
 
+def test_runs_that_took_no_time_have_no_chart_of_it(workspace, viewer_client):
+    values = {"workspace": workspace, "kind": "consolidation", "status": "done", "model": "m", "started_at": NOW}
+    Run.objects.create(finished_at=NOW, prompt_tokens=100, completion_tokens=20, **values)
+
+    assert rows(workspace, "seconds") == {}
+    assert "Average time of a model run" not in viewer_client.get("/w/atlas/statistics/").content.decode()
+
+
 def test_runs_and_imports_are_marked(workspace, session):
     Run.objects.create(workspace=workspace, kind="compression", status="done", finished_at=NOW)
     ImportReport.objects.create(workspace=workspace, path="/x", status="done", finished_at=NOW)
