@@ -264,8 +264,14 @@ def _renamed(directory: int, source: str, target: str, flag: int) -> bool:
 
 
 def _file_info(directory: int, name: str, content: bytes) -> FileInfo:
-    seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    return FileInfo(len(content), seen.st_mtime_ns, _sha256(content), stamp_of(seen))
+    """Return what is known about a file that was written: no stamp if another process has changed it since."""
+    handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    try:
+        seen = os.fstat(handle)  # before reading: a later change has another stamp
+        is_ours = stat.S_ISREG(seen.st_mode) and seen.st_size == len(content) and _read_all(handle) == content
+    finally:
+        os.close(handle)
+    return FileInfo(len(content), seen.st_mtime_ns, _sha256(content), stamp_of(seen) if is_ours else "")
 
 
 def _unlink(directory: int, name: str) -> None:

@@ -8,7 +8,7 @@ from django.utils import timezone
 from knowledge_app.models import HeldChange, MemoryRevision
 from knowledge_app.services.documents.editing import save_text, start_document
 from memoryhub.lib.files.safe_folder import FolderMissing
-from memoryhub.sync import write_back
+from memoryhub.sync import atomic_replace, write_back
 from sessions_app.models import SyncState
 from sessions_app.services.audit import By
 from tests.hub import PERSON
@@ -101,6 +101,30 @@ def test_text_written_while_the_file_is_replaced_is_merged(atlas, file, monkeypa
     sync(atlas)
     assert file.read_text() == memory().head.content
     assert private(file) == []
+
+
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_text_written_right_after_the_file_was_replaced_is_merged(atlas, file, monkeypatch, is_renamed):
+    edit("fact a", "fact apples")
+    swap_in = atomic_replace._swap_in
+
+    def racing(*arguments):
+        temporary = swap_in(*arguments)
+        own = file.with_name("agents-own") if is_renamed else file
+        own.write_text(file.read_text().replace("fact t", "fact tea"))
+        own.rename(file)
+        return temporary
+
+    monkeypatch.setattr(atomic_replace, "_swap_in", racing)
+    sync(atlas)
+    monkeypatch.setattr(atomic_replace, "_swap_in", swap_in)
+    sync(atlas)
+
+    assert "fact tea" in memory().head.content
+    edit("fact k", "fact kiwi")
+    sync(atlas)
+    assert file.read_text() == memory().head.content
+    assert {"fact apples", "fact tea", "fact kiwi"} <= {line[2:] for line in file.read_text().splitlines()}
 
 
 def test_files_of_a_killed_process_are_removed_after_import(atlas, file):
