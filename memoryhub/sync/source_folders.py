@@ -25,7 +25,6 @@ from memoryhub.hygiene.imported import find_secrets
 from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
 from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.detect import detect
-from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.projects import in_project
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import (
@@ -54,7 +53,7 @@ from memoryhub.sync.importing import (
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.overlaps import overlapping
 from memoryhub.sync.projects import choose_project
-from memoryhub.sync.syncing import SyncResult, expected_errors, import_files, refuse_emptied
+from memoryhub.sync.syncing import SyncResult, expected_errors, import_files, is_export, refuse_emptied
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.syncing import QUIET_NOTE
@@ -224,7 +223,8 @@ def preview(source: SourceFolder, *, by: By) -> SyncResult:
 
 
 def _layout(folder: Folder, source: SourceFolder) -> DetectedLayout:
-    found = detect(folder, "auto" if folder.exists(MANIFEST) else source.layout)
+    known = SourceFile.objects.filter(folder=source.pk or 0)
+    found = detect(folder, "auto" if is_export(folder, known) else source.layout)
     return in_project(folder, found, source.project) if source.project else found
 
 

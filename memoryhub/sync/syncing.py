@@ -32,10 +32,11 @@ from memoryhub.lib.errors import MemoryHubError, Refused, unexpected
 from memoryhub.lib.files.safe_folder import Folder, FolderMissing, display_path
 from memoryhub.lib.import_counts import ImportCounts, import_sentence
 from memoryhub.lib.layouts.detect import detect
-from memoryhub.lib.layouts.hub import MANIFEST
+from memoryhub.lib.layouts.hub import MANIFEST, PATHS
 from memoryhub.lib.layouts.projects import in_project
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileRead, Problem
+from memoryhub.lib.text.forgotten import MARK
 from memoryhub.origins.inference import infer_origins
 from memoryhub.sync.fork_order import originals_first
 from memoryhub.sync.importing import LOCK_SECONDS, import_lock, import_source_file, own_path
@@ -114,10 +115,10 @@ def expected_errors(path: Path) -> Iterator[None]:
 def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, send: bool) -> SyncResult:
     try:
         with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
-            is_export = folder.exists(MANIFEST)  # of a hub, whatever program it is from
-            found = detect(folder, "auto" if is_export else workspace.layout)
+            known = _known_files(workspace, None)
+            found = detect(folder, "auto" if is_export(folder, known) else workspace.layout)
             found = in_project(folder, found, workspace.project) if workspace.project else found
-            refuse_emptied(folder, found, _known_files(workspace, None))
+            refuse_emptied(folder, found, known)
             workspace = workspace_for(path, "", found, by.at, dry_run=False)
             result = SyncResult(workspace, found)
             import_copies(folder, found, workspace, by.at, wait=wait)
@@ -138,6 +139,15 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool, s
 
 def _known_files(workspace: Workspace, source: SourceFolder | None) -> QuerySet[SourceFile]:
     return SourceFile.objects.filter(workspace=workspace, folder=source)
+
+
+def is_export(folder: Folder, known: QuerySet[SourceFile]) -> bool:
+    """Tell whether a followed folder is an export of a hub, whatever program the memory is from.
+
+    ``known``: its files. A manifest that an agent writes into its own folder, with other files, changes nothing.
+    """
+    read = known.filter(content_hash__gt="").exclude(path__contains=MARK).values_list("path", flat=True)
+    return folder.exists(MANIFEST) and all(PATHS.fullmatch(relative_path(folder, path)) for path in read)
 
 
 def refuse_emptied(folder: Folder, found: DetectedLayout, known: QuerySet[SourceFile]) -> None:

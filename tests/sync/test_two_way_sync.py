@@ -23,6 +23,22 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_no_waiting")]
 SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "nanobot-0.1"
 
 
+def test_an_agent_cannot_turn_it_off_with_a_manifest_in_its_folder(atlas, folder, file):
+    switch_sync(atlas, follow=True, write_back=True, by=By(PERSON, timezone.now()))
+    (folder / "documents").mkdir()
+    (folder / "documents" / "MEMORY.md").write_text("- everything is different\n")
+    (folder / "memoryhub.json").write_text('{"format": "memoryhub", "version": 1, "program": "nanobot"}')
+    edit("fact c", "fact c, corrected")
+
+    sync(atlas)
+
+    atlas.refresh_from_db()
+    assert (atlas.write_back, atlas.layout) == (True, "nanobot")
+    assert memory().path == "memory/MEMORY.md"
+    assert "fact c, corrected" in file.read_text()
+    assert not HeldChange.objects.exists()
+
+
 def test_an_edit_in_the_hub_is_written_once(atlas, file):
     file.chmod(0o640)
     edit("fact c", "fact c, corrected")

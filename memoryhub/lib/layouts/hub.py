@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
@@ -26,6 +27,10 @@ DOCUMENTS = ("MEMORY.md", "SOUL.md", "USER.md")
 MANIFEST = "memoryhub.json"
 DOCUMENT_INFO = "documents.jsonl"
 FORMAT, VERSION = "memoryhub", 1
+PATHS = re.compile(  # of the files of an export
+    r"sessions/[^/]+-\d{5,}\.jsonl|documents/.+|documents\.jsonl"
+    r"|(history|knowledge|observations|key-values|cached-responses|terms)\.jsonl"
+)
 SETTINGS = ("memory_window", "max_tokens", "max_entries", "recent_window", "min_entries_to_compress")
 
 
