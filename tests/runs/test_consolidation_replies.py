@@ -25,6 +25,7 @@ from tests.shared import BADINPUT, badinput_cases, packlib
 
 pytestmark = pytest.mark.django_db
 LATER = datetime(2026, 5, 2, tzinfo=UTC)
+TWICE = json.dumps({"memory_update": BASE + "- new\n"})[1:-1]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,10 @@ def test_a_history_entry_is_dated_by_its_prefix_or_the_run(prefix, at, session, 
         (saved({"facts": FACTS}), "isn't text"),
         (saved(17, 18), "isn't text"),
         (saved(None, arguments="not json"), "can't be read"),
+        (
+            saved(None, arguments=f'{{"history_entry": "x", "memory_update": "{FACTS[0]}", {TWICE}}}'),
+            "same key twice",
+        ),
         (saved(None, arguments="[]"), "aren't an object"),
         (saved(None, arguments=7), "aren't an object"),
         (saved("x" * 500_000), "the limit is"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
-from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
+from memoryhub.lib.validation import DUPLICATE_KEY, BadJSON, Decoded, clean_text, decode_json, json_text
 
 MAX_ENTRY = 8_000  # characters
 MAX_MEMORY = 400_000
@@ -78,12 +78,19 @@ def read_observations(text: str, *, mark: str) -> list[tuple[str, str]]:
 def _embedded_object(text: str) -> dict[str, Any]:
     start, end = text.find("{"), text.rfind("}")
     try:
-        value = decode_json(text[start : end + 1]).value if 0 <= start < end else None
+        value = _unambiguous(decode_json(text[start : end + 1])) if 0 <= start < end else None
     except BadJSON as error:
         raise Invalid(f"The reply can't be read as JSON: {error.message}.", code="bad_reply") from error
     if not isinstance(value, dict):
         raise Invalid(f"The reply isn't a JSON object: {text.strip()[:80]!r}", code="bad_reply")
     return value
+
+
+def _unambiguous(decoded: Decoded) -> Any:
+    """Return a value without repeated keys, of which the hub would have to choose one."""
+    if DUPLICATE_KEY in decoded.repairs:
+        raise Invalid("The reply has the same key twice.", code="bad_reply")
+    return decoded.value
 
 
 def _item_texts(items: Any) -> list[str]:
@@ -103,11 +110,12 @@ def _object(value: Any) -> dict[str, Any]:
         if not isinstance(value, str):
             break
         try:
-            value = decode_json(_unfenced(value)).value
+            decoded = decode_json(_unfenced(value))
         except BadJSON as error:
             raise Invalid(
                 f"The arguments of save_memory can't be read: {error.message}.", code="bad_reply"
             ) from error
+        value = _unambiguous(decoded)
     raise Invalid("The arguments of save_memory aren't an object.", code="bad_reply")
 
 
