@@ -64,7 +64,8 @@ def extract_archive(source: Path, dest: Path) -> None:
 
 
 _ARCHIVE_ERRORS = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError,
+    ValueError, IndexError,  # of zipfile: names that aren't UTF-8, and empty ones
 )  # fmt: skip
 
 

@@ -125,6 +125,20 @@ def test_invalid_and_truncated_archives_leave_nothing(tmp_path, name):
     assert is_refused(tmp_path / name)
 
 
+def test_a_zip_with_a_name_that_is_not_utf_8_is_refused(tmp_path):
+    raw = pack(tmp_path / "files.zip", ("ä.md", b"text")).read_bytes()
+    (tmp_path / "files.zip").write_bytes(raw.replace("ä".encode(), b"\xff\xfe"))
+
+    assert is_refused(tmp_path / "files.zip")
+
+
+def test_a_zip_with_an_empty_name_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "files.zip", "w") as packed:
+        packed.writestr(zipfile.ZipInfo(""), "text")
+
+    assert is_refused(tmp_path / "files.zip")
+
+
 def headers(*parts: tuple[bytes, bytes]) -> bytes:
     """Return a tar with extended headers: the type and content of each, then an empty file."""
     raw = b""
