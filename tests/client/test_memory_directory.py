@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_app.services.rows.key_values import write_value
 from memoryhub.client.adapters.memory_directory import CommandError, MemoryDirectory
+from sessions_app.services.audit import By
 from tests.client.test_against_the_hub import ALL, _the_connection_stays, token_for, waiting  # noqa: F401
+from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
 NOTES = "/memories/work/notes.md"
@@ -29,6 +32,32 @@ def test_files_are_created_changed_and_removed(workspace):
     assert run("view", path="/memories").endswith("/memories/old/notes.md")
     run("delete", path="/memories/old")
     assert "notes" not in run("view", path="/memories")
+
+
+def test_a_deletion_that_waits_for_a_person_says_so(workspace):
+    hub = waiting(token_for(workspace, *ALL))
+    directory = MemoryDirectory(hub)
+    directory.run({"command": "create", "path": NOTES, "file_text": "one one"})
+    write_value(workspace, "memories/work/notes.md", "two, says Olga", by=By(PERSON, NOW))
+
+    deleted = directory.run({"command": "delete", "path": NOTES})
+    renamed = directory.run({"command": "rename", "old_path": NOTES, "new_path": "/memories/new.md"})
+
+    assert "a person reviews the deletion first" in deleted
+    assert renamed.startswith("Copied to /memories/new.md. ")
+    assert hub.read("memories/work/notes.md") == hub.read("memories/new.md") == "two, says Olga"
+
+
+def test_a_file_whose_new_name_waits_for_a_person_stays(workspace):
+    hub = waiting(token_for(workspace, *ALL))
+    directory = MemoryDirectory(hub)
+    directory.run({"command": "create", "path": NOTES, "file_text": "one one"})
+    write_value(workspace, "memories/plans.md", "two, says Olga", by=By(PERSON, NOW))
+
+    renamed = directory.run({"command": "rename", "old_path": NOTES, "new_path": "/memories/Plans.md"})
+
+    assert "stays" in renamed
+    assert hub.read("memories/work/notes.md") == "one one"
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,12 @@ class MemoryDirectory:
             raise CommandError(f"The path {path} does not exist")
         if _key(path) == "memories":
             raise CommandError("Cannot delete the /memories directory itself")
-        for key in files:
-            self._hub.write(key, "")
-        return f"Successfully deleted {path}"
+        waiting = [key for key in files if self._hub.write(key, "").get("held")]
+        return (
+            f"{', '.join(waiting)}: a person reviews the deletion first."
+            if waiting
+            else f"Successfully deleted {path}"
+        )
 
     def _rename(self, old_path: str, new_path: str) -> str:
         if self._files(new_path):
@@ -84,11 +87,13 @@ class MemoryDirectory:
         files = self._files(old_path)
         if not files or _key(old_path) == "memories":
             raise CommandError(f"The path {old_path} does not exist")
-        for key in files:
-            target = _key(new_path) + key.removeprefix(_key(old_path))
-            self._write(f"/{target}", self._hub.read(key), "")
-        self._delete(old_path)
-        return f"Successfully renamed {old_path} to {new_path}"
+        targets = {key: _key(new_path) + key.removeprefix(_key(old_path)) for key in files}
+        waiting = [new for key, new in targets.items() if self._hub.write(new, self._hub.read(key)).get("held")]
+        if waiting:
+            return f"{', '.join(waiting)}: a person reviews the new file first. {old_path} stays."
+        deleted = self._delete(old_path)
+        is_done = deleted == f"Successfully deleted {old_path}"
+        return f"Successfully renamed {old_path} to {new_path}" if is_done else f"Copied to {new_path}. {deleted}"
 
     def _files(self, path: str) -> list[str]:
         """Return the keys of the file at a path, or of the files below it."""
