@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,21 +115,20 @@ def restore_backup(
 
 @contextmanager
 def _interruptible(file: Path, interrupted: Sequence[Kept], present: Revocations) -> Iterator[None]:
-    """Keep what has to be applied after the block in a file, in case this process is killed. Raises Refused.
+    """Keep what has to be applied after the block in a file, in case this process is killed.
 
-    If the block fails, the previous database is in place, and the file is as it was.
+    If the block fails, the previous database is in place, and the file is as it was. A disk without room for the file
+    doesn't prevent a restore.
     """
-    try:
+    with suppress(OSError):
         write_kept(file, [*interrupted, Kept(None, present)])
-    except OSError as error:
-        raise Refused(f"{file} can't be written: {error.strerror}.", code="restore_refused") from error
     try:
         yield
     except MemoryHubError:
         if interrupted:
             write_kept(file, interrupted)
         else:
-            file.unlink()
+            file.unlink(missing_ok=True)
         raise
 
 
