@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryhub.lib.files.limited_tar import LimitedTar
 from memoryhub.sync import archives
 from memoryhub.sync.archives import BadArchive, extract_archive
 
@@ -75,6 +76,16 @@ def test_an_archive_over_a_limit_is_refused(tmp_path, monkeypatch, name, limit, 
     files = [(f"file {number}", b"x" * size) for number, size in enumerate(sizes)]
 
     assert is_refused(pack(tmp_path / name, *files)) == expected
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MAX_ENTRIES", 2), ("MAX_TOTAL_BYTES", 20)])
+def test_a_tarball_is_not_read_beyond_a_limit(tmp_path, monkeypatch, limit, value):
+    read, following = [], LimitedTar.next
+    monkeypatch.setattr(archives, limit, value)
+    monkeypatch.setattr(LimitedTar, "next", lambda archive: read.append(1) or following(archive))
+
+    assert is_refused(pack(tmp_path / "files.tar.gz", *((f"file {number}", b"x" * 10) for number in range(9))))
+    assert len(read) == 3
 
 
 @pytest.mark.parametrize(("size", "expected"), [(2**20, False), (2**20 + 1, True)])
