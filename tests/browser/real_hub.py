@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from django.conf import settings
+
 
 class RealHub:
     """A hub started with ``serve``, including its worker unless ``options`` leave it out."""
@@ -16,7 +18,11 @@ class RealHub:
     def __init__(self, home: Path, *options: str) -> None:
         self.home, self.options, self.address, self.setup = home, options, "", ""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "DATABASE"))}
-        own = {"MEMORYHUB_HOME": str(home), "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
+        own = {
+            "MEMORYHUB_HOME": str(home),
+            "MEMORYHUB_SECRET_KEY": settings.SECRET_KEY,  # for commands in the tests' process
+            "DJANGO_SETTINGS_MODULE": "memoryhub.settings",
+        }
         self.environment = kept | own
         self.port = "0"  # any free port; the same after a restart
 
@@ -35,11 +41,3 @@ class RealHub:
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.communicate(timeout=30)
-
-    def command(self, *arguments: str) -> str:
-        command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(
-            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout

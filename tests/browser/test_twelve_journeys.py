@@ -27,6 +27,7 @@ from tests.browser.conftest import PASSWORD
 from tests.browser.hands import Hand, Keyboard, Mouse
 from tests.browser.real_hub import RealHub
 from tests.hub import PERSON, run_jobs
+from tests.other_hub import manage
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COMMAND = Actor("command", "test")
@@ -372,7 +373,8 @@ def test_a_backup_is_restored(chromium: Browser, real_hub: RealHub, hand):
     expect(page.locator(".topbar")).to_contain_text("Spoilt")
 
     real_hub.stop()
-    told = real_hub.command("restore", str(real_hub.home / "backups" / name), "--yes")
+    backup = real_hub.home / "backups" / name
+    told = manage(real_hub.home, str(real_hub.home / "memoryhub.sqlite3"), "restore", str(backup), "--yes")
     real_hub.start()
 
     assert "all invariants hold" in told
