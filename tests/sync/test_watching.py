@@ -80,6 +80,26 @@ def test_only_one_process_follows_a_folder(file):
     assert results == ["followed_elsewhere"]
 
 
+@pytest.mark.django_db
+def test_a_folder_is_watched_anew_only_after_its_lock_was_lost(file, monkeypatch):
+    monkeypatch.setattr(watching, "_watch", lambda *_arguments: None)
+    followed(file)
+    watched: dict[str, watching.WatchedFolder] = {}
+
+    def update() -> watching.WatchedFolder:
+        assert watching._update_watched(watched, followed_workspaces(), Event()) == []
+        [one] = watched.values()
+        return one
+
+    first = update()
+    assert update() is first
+    monkeypatch.setattr(first.lock, "is_held", lambda: False)
+    second = update()
+    second.lock.release()
+
+    assert second is not first
+
+
 def test_only_folders_with_memory_are_watched(tmp_path):
     sessions = "sessions/" + "0a" * 16
     for place in ("workspace/memory", "workspace/project/src", sessions, "logs"):
