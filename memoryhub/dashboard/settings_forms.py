@@ -149,6 +149,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "Provider of embeddings for the graph: %(providers)s; or %(none)s to search by words only. "
             "Empty: the hub's."
         )
+        self.fields["summary_prompt"].widget.attrs["rows"] = 4
         self.fields["embedding_provider"].help_text = words % {"providers": ", ".join(PROVIDERS), "none": NONE}
 
     def clean_model_base_url(self) -> str:
