@@ -20,7 +20,7 @@ from memoryhub.sync import importing, watching
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.import_requests import anywhere
 from memoryhub.sync.importing import import_workspace
-from memoryhub.sync.instructions import has_changed_instructions
+from memoryhub.sync.instructions import has_changed_instructions, instruction_files
 from memoryhub.sync.status import read_only_reasons
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import ImportReport, SyncState, Workspace
@@ -355,3 +355,13 @@ def test_a_separator_that_the_agent_itself_left_at_the_end_does_not_stop_a_corre
     document = MemoryDocument(separator="§", synced_revision=MemoryRevision(content="tea\n§"))
 
     assert write_rules.refusal_of(document, "coffee\n§") == ""
+
+
+def test_rules_of_a_project_are_instructions_of_its_program_only(tmp_path):
+    for name in ("CLAUDE.md", ".claude/rules/style.md", ".claude/rules/notes.txt", "AGENTS.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    with Folder(tmp_path) as folder:
+        assert instruction_files(folder, "claude-code") == ["CLAUDE.md", ".claude/rules/style.md"]
+        assert instruction_files(folder, "codex") == ["AGENTS.md"]

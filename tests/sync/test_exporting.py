@@ -179,6 +179,16 @@ def test_grip_gets_only_the_messages_that_it_would_have_kept(tmp_path, workspace
     assert (kinds(plan.written)["entries"], kinds(plan.left_out)["folded_entries"]) == (20, 60)
 
 
+def test_the_hubs_own_layout_keeps_settings(tmp_path, workspace, session):
+    values = {"memory_window": 34, "max_tokens": 51_000, "max_entries": 310, "recent_window": 13}
+    Workspace.objects.update(**values)
+    give(Workspace.objects.get(), tmp_path / "out", "hub")
+
+    copy = take(tmp_path / "out").workspace
+
+    assert {name: getattr(copy, name) for name in values} == values
+
+
 def test_the_hubs_own_layout_keeps_epochs_summaries_and_kinds(tmp_path, workspace):
     session = open_at(workspace)
     talk(session, 9)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,16 @@ def test_unchanged_files_of_a_further_folder_are_not_read_again(ana, source):
     result = sync_folder(source, by=by())
 
     assert result.tally.unchanged["files"] == SourceFile.objects.filter(folder=source).count()
+
+
+def test_a_sync_without_changes_is_recorded_unless_another_just_was(ana, source):
+    for age, is_recorded in ((timedelta(minutes=1), True), (timedelta(seconds=1), False)):
+        before = timezone.now() - age
+        SourceFolder.objects.update(succeeded_at=before)
+
+        sync_folder(source, by=by())
+
+        assert (SourceFolder.objects.get().succeeded_at > before) is is_recorded
 
 
 def test_both_folders_are_followed_on(ana, source, home, office):
