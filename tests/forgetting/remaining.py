@@ -9,6 +9,8 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from django.db import connection
@@ -19,6 +21,7 @@ KEY = f"telegram:{NAME}"
 NESTED = [{"id": NAME, "type": "function", "function": {"name": "mail", "arguments": json.dumps({"to": TEXT})}}]
 
 
+@cache
 def forms(text: str) -> dict[str, bytes]:
     """Return the bytes of a text in each encoding, without the ends that depend on what is around it."""
     found = {"utf-8": text.encode(), "utf-16-le": text.encode("utf-16-le"), "utf-16-be": text.encode("utf-16-be")}
@@ -32,11 +35,7 @@ def forms(text: str) -> dict[str, bytes]:
 def places_of(data: bytes) -> set[str]:
     """Return the encodings in which some bytes contain the name; its first letters may be those of another word."""
     lower = data.lower()
-    return {
-        name
-        for name, form in forms(NAME[4:]).items()
-        if (form in data if name.startswith("base64") else form.lower() in lower)
-    }
+    return {name for name, form in forms(NAME[4:]).items() if form in (data if name.startswith("base64") else lower)}
 
 
 def unpacked(data: bytes) -> Iterator[bytes]:
@@ -52,15 +51,15 @@ def unpacked(data: bytes) -> Iterator[bytes]:
 
 
 def tables() -> Iterator[tuple[str, str]]:
-    """Yield every row of every table of the database as text, those of the indexes too."""
+    """Yield every table of the database as one text, those of the indexes too; each value is a line or more."""
     with connection.cursor() as cursor:
-        names = connection.introspection.table_names(cursor)
-        for name in names:
+        for name in connection.introspection.table_names(cursor):
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(name)}")
-            for row in cursor.fetchall():
-                for value in row:
-                    is_raw = isinstance(value, bytes | memoryview)
-                    yield name, bytes(value).decode("latin-1") if is_raw else str(value)
+            yield name, "\n".join(map(_as_text, chain.from_iterable(cursor.fetchall())))
+
+
+def _as_text(value: object) -> str:
+    return bytes(value).decode("latin-1") if isinstance(value, bytes | memoryview) else str(value)
 
 
 def remains(home: Path) -> set[str]:
@@ -80,7 +79,7 @@ def remains(home: Path) -> set[str]:
 
 
 def _session_data(text: str) -> Iterator[bytes]:
-    for part in text.split(":"):
+    for part in text.replace("\n", ":").split(":"):
         is_compressed = part.startswith(".")
         raw = part.lstrip(".")
         try:
