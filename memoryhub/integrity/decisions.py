@@ -26,7 +26,7 @@ STATUSES = {
 def check_decisions() -> tuple[int, Iterable[Finding]]:
     """A held change has the status that was recorded last, and exists unless text was erased since.
 
-    Most that are superseded have no record of that, only of what supersedes them, at the same time.
+    Earlier versions recorded only what superseded most of them, at the same time.
     """
     records = AuditRecord.objects.filter(object_kind="held_change", action__in=STATUSES)
     latest = records.filter(object_id=OuterRef("text_id")).order_by("-pk").values("action")[:1]
