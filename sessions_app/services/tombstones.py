@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from memoryhub.lib.layouts.records import SessionRecord
 from sessions_app.models import DeletedSession, Session, Workspace
 from sessions_app.services.lifecycle import DIGEST_BYTES, forgotten_key, record_digest
+
+LEAST_MESSAGES, LEAST_CHARS = 4, 300  # of messages without times or ids that are enough to recognise a copy
 
 
 def tombstone_of(workspace: Workspace, record: SessionRecord) -> DeletedSession | None:
@@ -67,15 +69,22 @@ def _repeated(tombstones: Iterable[DeletedSession], record: SessionRecord) -> De
 
 
 def _copied(tombstones: Iterable[DeletedSession], record: SessionRecord) -> DeletedSession | None:
-    """Return the tombstone of the session with whose messages a record begins, if all have times or ids."""
+    """Return the tombstone of the session with whose messages a record begins, if these say enough."""
     known = {(one.entry_count, one.content_hash): one for one in tombstones}
     return next((known[start] for start in _digests(record) if start in known), None) if known else None
 
 
 def _digests(record: SessionRecord) -> Iterator[tuple[int, str]]:
-    """Yield what ``_chained`` does, of the first entries that have times or ids."""
-    dated = takewhile(lambda entry: entry.occurred_at_text or entry.source_id, record.entries)
-    return _chained(entry.source_hash for entry in dated)
+    """Yield what ``_chained`` does, of the first entries if these have times or ids, or say enough without.
+
+    A few short messages may also begin another session.
+    """
+    dated = sum(1 for _ in takewhile(lambda entry: entry.occurred_at_text or entry.source_id, record.entries))
+    chained = _chained(entry.source_hash for entry in record.entries)
+    chars = accumulate(len(entry.content) for entry in record.entries)
+    for (count, digest), char_count in zip(chained, chars, strict=True):
+        if count <= dated or (count >= LEAST_MESSAGES and char_count >= LEAST_CHARS):
+            yield count, digest
 
 
 def _chained(hashes: Iterable[str]) -> Iterator[tuple[int, str]]:

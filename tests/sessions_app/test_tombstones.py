@@ -16,9 +16,9 @@ from tests.sessions_app.test_importing import NOW, contents, take
 pytestmark = pytest.mark.django_db
 
 
-def deleted(workspace: Workspace, *contents: str) -> None:
+def deleted(workspace: Workspace, *contents: str, timed: bool = True) -> None:
     """Import and delete a session."""
-    take(workspace, session_record(*contents))
+    take(workspace, session_record(*contents, timed=timed))
     session = Session.objects.get()
     delete_session(session, confirmation=session.key, reason="", by=By(PERSON, NOW))
 
@@ -32,6 +32,16 @@ def test_a_copy_of_a_deleted_session_under_another_key_is_not_taken(workspace, l
     assert [problem.outcome for problem in tally.problems] == ["ignored"]
     assert "cli:test that olga deleted" in tally.problems[0].what
     assert not Session.objects.exists()
+
+
+@pytest.mark.parametrize(("count", "chars", "is_taken"), [(4, 75, False), (4, 74, True), (3, 100, True)])
+def test_a_copy_without_times_is_recognised_by_what_it_says(workspace, count, chars, is_taken):
+    said = [letter * chars for letter in "abcd"[:count]]
+    deleted(workspace, *said, timed=False)
+
+    take(workspace, session_record(*said, "and more", timed=False, key="cli:test@two"))
+
+    assert Session.objects.exists() == is_taken
 
 
 def test_other_sessions_are_taken_after_one_was_deleted(workspace):
