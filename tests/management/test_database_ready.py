@@ -26,6 +26,7 @@ def command_of(*arguments: str) -> list[str]:
 
 
 def environment_of(home) -> dict[str, str]:
+    """Return the environment of a hub with a file of SQLite, whatever the tests' database is."""
     own = {"MEMORYHUB_HOME": str(home), "DATABASE_URL": f"sqlite:///{home}/memoryhub.sqlite3"}
     return {**os.environ, **own, "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
 
@@ -36,7 +37,6 @@ def manage(home, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_worker_that_cannot_start_ends_without_a_crash_of_python(tmp_path):
     (tmp_path / "memoryhub.sqlite3").write_text("not a database" * 100)
 
@@ -50,7 +50,6 @@ def test_a_worker_that_cannot_start_ends_without_a_crash_of_python(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_command_creates_the_tables_of_a_new_home(tmp_path):
     done = manage(tmp_path / "home", "people", "list", "--json")
 
@@ -59,7 +58,6 @@ def test_a_command_creates_the_tables_of_a_new_home(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_file_that_is_no_database_is_reported_in_one_sentence(tmp_path):
     (tmp_path / "memoryhub.sqlite3").write_text("not a database" * 100)
 
