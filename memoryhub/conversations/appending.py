@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from memoryhub.forgetting.additions import kept_key, remembered_entries
+from memoryhub.forgetting.additions import entries_by, key_by
+from memoryhub.forgetting.import_filter import import_rules
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.layouts.records import EntryRecord
 from memoryhub.runs.executing import request_due
-from sessions_app.models import Session, Workspace
+from sessions_app.models import Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.entries import Appended, append, session_by_key
 from sessions_app.services.lifecycle import open_session
@@ -27,9 +28,15 @@ def record_entries(
     """
     session = session_by_key(workspace, key)  # it was renamed if its key has forgotten words
     if session is None:
-        session = _open(workspace, key, by)
-    remember = remembered_entries(workspace)
-    appended = append(session, records, by=by, idempotency_key=idempotency_key, remember=remember)
+        appended = _append_to_new(workspace, key, records, by=by, idempotency_key=idempotency_key)
+    else:
+        appended = append(
+            session,
+            records,
+            by=by,
+            idempotency_key=idempotency_key,
+            remember=lambda rows: entries_by(import_rules(workspace), rows),
+        )
     if not appended.is_repeat:
         request_due(appended.session, by.at)
     return appended
@@ -37,7 +44,13 @@ def record_entries(
 
 @db_retry.retried
 @transaction.atomic
-def _open(workspace: Workspace, key: str, by: By) -> Session:
-    """Open the session with a key, which nobody can forget meanwhile."""
+def _append_to_new(
+    workspace: Workspace, key: str, records: Sequence[EntryRecord], *, by: By, idempotency_key: str
+) -> Appended:
+    """Open a session and append to it, by the same rules: nothing can be forgotten meanwhile."""
     share_workspace(workspace.pk)
-    return open_session(workspace, kept_key(workspace, key), by=by)[0]
+    rules = import_rules(workspace)
+    session, _ = open_session(workspace, key_by(rules, workspace, key), by=by)
+    return append(
+        session, records, by=by, idempotency_key=idempotency_key, remember=lambda rows: entries_by(rules, rows)
+    )

@@ -6,10 +6,10 @@ an imported table is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from memoryhub.forgetting.import_filter import import_rules
+from memoryhub.forgetting.import_filter import ImportRules, import_rules
 from memoryhub.forgetting.matching import is_programs_name
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.records import DocumentRecord, EntryRecord
@@ -21,7 +21,11 @@ REFUSAL = "This contains forgotten content. An operator can allow it again on th
 
 def kept_key(workspace: Workspace, key: str) -> str:
     """Return the key under which a session is kept: the one that erasure gave it if it is of a forgotten person."""
-    rules = import_rules(workspace)
+    return key_by(import_rules(workspace), workspace, key)
+
+
+def key_by(rules: ImportRules | None, workspace: Workspace, key: str) -> str:
+    """Return what ``kept_key`` does, by rules that are known."""
     if rules is None or not (rules.mentions(key) or rules.is_session(key)):
         return key
     new = redacted_key(workspace, key)
@@ -29,14 +33,9 @@ def kept_key(workspace: Workspace, key: str) -> str:
     return erased.values_list("key", flat=True).first() or new
 
 
-def remembered_entries(workspace: Workspace) -> Callable[[Sequence[EntryRecord]], Sequence[EntryRecord]]:
-    """Return a function that removes forgotten content from entries. Call it while nothing can be forgotten."""
-
-    def redacted(records: Sequence[EntryRecord]) -> Sequence[EntryRecord]:
-        rules = import_rules(workspace)
-        return [rules.record(record) for record in records] if rules else records
-
-    return redacted
+def entries_by(rules: ImportRules | None, records: Sequence[EntryRecord]) -> Sequence[EntryRecord]:
+    """Return entries without what the rules leave out."""
+    return [rules.record(record) for record in records] if rules else records
 
 
 def remembered_text(workspace: Workspace, text: str) -> str:

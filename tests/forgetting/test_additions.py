@@ -7,6 +7,8 @@ from time import sleep
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
@@ -189,3 +191,15 @@ def test_a_message_that_arrives_during_the_erasure_loses_it_too(workspace, monke
 
     assert "[forgotten]" in Entry.objects.latest("position").content
     assert not holding("quicksilver")
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_an_append_reads_once_what_was_forgotten(forgotten, is_new):
+    rows = read_batch([message(SAID)], now=NOW)
+    if not is_new:
+        record_entries(forgotten, "cli:main", rows, by=By(AGENT, NOW))
+
+    with CaptureQueriesContext(connection) as asked:
+        record_entries(forgotten, "cli:main", rows, by=By(AGENT, NOW))
+
+    assert sum("knowledge_app_forgotten" in one["sql"] for one in asked) == 1

@@ -18,6 +18,7 @@ from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import SCOPES, Caller, issue_token
 from memoryhub.agents.operations import conversations, corrections, knowledge, memory, queries
+from memoryhub.conversations import appending
 from memoryhub.forgetting import additions, erasure
 from memoryhub.forgetting.erasure import ErasureRequest
 from memoryhub.forgetting.requests import request_forgetting
@@ -93,6 +94,7 @@ def meet(monkeypatch: pytest.MonkeyPatch, erase: Callable[[], object], add: Call
         return erase()
 
     monkeypatch.setattr(additions, "import_rules", slow)
+    monkeypatch.setattr(appending, "import_rules", slow)
     at_once(erase_then, add)
 
 
