@@ -181,6 +181,13 @@ def test_each_line_of_an_entry_is_found_with_its_entry(folder):
     assert (hit.occurred_at, hit.position, hit.session_key) == (datetime(2026, 4, 1, 10, tzinfo=UTC), 0, None)
 
 
+def test_only_grips_log_has_the_heading(folder):
+    workspace = take(folder)
+    workspace.layout = "nanobot"
+
+    assert search_history(workspace, "Conversation", now=NOW) == []
+
+
 def test_the_heading_is_not_an_entry(folder):
     [hit] = search_history(take(folder), "searchable", now=NOW)
 
