@@ -103,3 +103,10 @@ def test_a_fact_below_another_changes_with_that():
 )
 def test_an_entry_between_separators_is_what_it_says(after, lost):
     assert changed_places("one\n§\ntwo\n", after, [3]) == lost
+
+
+@pytest.mark.parametrize(("heading", "underlined"), [("# Memory", "Memory\n==="), ("## Facts", "Facts\n---")])
+def test_underlined_headings_have_the_level_of_their_line(heading, underlined):
+    before = BEFORE.replace(heading, underlined)
+
+    assert is_changed(before.replace("Memory", "Outdated"), before)
