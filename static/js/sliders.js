@@ -16,8 +16,8 @@ document.querySelectorAll("[data-slider]").forEach((slider) => {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   });
   slider.addEventListener("change", (event) => event.stopPropagation());
-  field.addEventListener("input", (event) => {
-    if (event.isTrusted && field.value) slider.value = field.valueAsNumber / scale;
+  field.addEventListener("input", () => {
+    if (field.value) slider.value = field.valueAsNumber / scale;
     say();
   });
   say();

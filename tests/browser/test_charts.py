@@ -68,6 +68,10 @@ def test_sliders_change_the_context_at_once_and_open_a_moment(page: Page, days: 
     assert "max_messages=4" in page.url
 
     page.goto("/w/atlas/timeline/")
-    expect(page.locator("output[for=moment]")).not_to_be_empty()
+    latest = page.locator("#moment").input_value()
+    page.locator("[data-slider=moment]").press("Home")
+    expect(page.locator("#moment")).not_to_have_value(latest)
+    page.locator("#moment").fill(latest)
+    assert page.locator("[data-slider=moment]").evaluate("slider => slider.value === slider.max")
     page.get_by_role("button", name="View snapshot").first.click()
     page.wait_for_url("**/past/?at=20*")
