@@ -24,8 +24,8 @@ _LIVE_ADDRESS = re.compile(
     r"(https?|mailto):", re.IGNORECASE
 )  # other links, also relative ones into the hub, stay text
 _OPEN, _CLOSE = "\U000f5eed", "\U000f5eee"  # private characters around the number of a line that gets a link
-_LINK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
-_LINK = re.compile(r"(?<![!\\])\[([^\[\]\n]+)\]\([^()\s]+\)")
+_LINK_PLACE = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_INLINE_LINK = re.compile(r"(?<![!\\])\[([^\[\]\n]+)\]\([^()\s]+\)")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+:)(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -70,7 +70,7 @@ def render_linked_markdown(text: str, links: Mapping[int, str], label: str) -> S
         url = html.escape(links[int(found[1])])
         return f'<a class="line-link" href="{url}"><span class="visually-hidden">{name}</span></a>'
 
-    return mark_safe(_LINK.sub(link, render_markdown("\n".join(marked))))  # noqa: S308  sanitised, and our own links
+    return mark_safe(_LINK_PLACE.sub(link, render_markdown("\n".join(marked))))  # noqa: S308  sanitised, and our own links
 
 
 def render_markdown(text: str) -> SafeString:
@@ -95,7 +95,7 @@ def without_front_matter(text: str) -> str:
 
 def without_links(text: str) -> str:
     """Return a text with the words of its links in place of the links."""
-    return _LINK.sub(r"\1", text)
+    return _INLINE_LINK.sub(r"\1", text)
 
 
 def _as_code(front_matter: re.Match[str]) -> str:
