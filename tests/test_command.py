@@ -9,15 +9,23 @@ import pytest
 from tests import command
 
 
+@pytest.fixture(scope="module")
+def parser(pytestconfig):
+    """Return pytest's parser with the plugin's options, also where pytest was started without it."""
+    if not hasattr(pytestconfig.option, "all"):
+        command.pytest_addoption(pytestconfig._parser)
+    return pytestconfig._parser
+
+
 @pytest.fixture
-def options_for(request, monkeypatch):
+def options_for(request, parser, monkeypatch):
     """Return a function that gives the options that pytest gets for a command line."""
     monkeypatch.setattr(command, "default_processes", lambda: 6)
     monkeypatch.chdir(request.config.rootpath)
 
     def options(line: str, *, has_xdist: bool = True) -> list[str]:
         arguments = line.split()
-        namespace = request.config._parser.parse_known_args(arguments)
+        namespace = parser.parse_known_args(arguments)
         config = SimpleNamespace(
             known_args_namespace=namespace, pluginmanager=SimpleNamespace(hasplugin=lambda name: has_xdist)
         )
