@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from knowledge_app.models import (
     CachedResponse,
@@ -20,10 +20,10 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
-from memoryhub.audit.access_log import TABLES
+from memoryhub.audit.access_log import TABLES, access_label
 from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.masked_text import masked
-from memoryhub.models import AccessedRow
+from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.search.views.rows import history_url
 from sessions_app.models import Session, Summary, Workspace
 from sessions_app.services.access_log import DOCUMENTS, ENTRIES
@@ -38,6 +38,7 @@ LABEL_CHARS = 90
 READ_CHARS = 400  # of a text, so that a secret at the end of the label is masked as a whole
 RowsByTable = Mapping[str, Mapping[int, Any]]
 Place = tuple[str, str]  # label and URL, "" if deleted
+SHOWN_VIEWS = 10  # of page views that are one line
 
 
 def places_of(workspace: Workspace, rows: Mapping[int, Sequence[AccessedRow]]) -> dict[int, list[Place]]:
@@ -137,3 +138,18 @@ def _url(slug: str, table: str, pk: int, found_row: Any) -> str:
         return history_url(slug, pk, found_row[0])
     page = reverse("sessions:detail", args=[slug, found_row.session_id if table == "summaries" else pk])
     return f"{page}?epoch={found_row.epoch}&from={found_row.first_position}" if table == "summaries" else page
+
+
+def summary_of(
+    group: Sequence[AccessRecord], rows: Mapping[int, Sequence[AccessedRow]], places: Mapping[int, list[Place]]
+) -> tuple[str, list[Place], int]:
+    """Return what an access or the page views of a person did, the first places, and the number of other rows.
+
+    ``rows``: the first rows of each access, as ``first_rows`` returns them; ``places``: of these.
+    """
+    first, count = group[0], len(group)
+    if count == 1:
+        named = sum(row.last - row.first + 1 for row in rows[first.pk])
+        return access_label(first.action, first.row_count), places[first.pk], max(0, first.row_count - named)
+    text = ngettext("viewed %(count)s page", "viewed %(count)s pages", count) % {"count": f"{count:,}"}
+    return text, list(dict.fromkeys(place for row in group[:SHOWN_VIEWS] for place in places[row.pk])), 0

@@ -17,11 +17,11 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy
 
 from knowledge_app.models import EditedRow
-from memoryhub.audit.access_log import NAMED_ROWS, access_label, accesses_in, first_rows
-from memoryhub.audit.read_rows import Place, places_of
+from memoryhub.audit.access_log import NAMED_ROWS, accesses_in, first_rows
+from memoryhub.audit.read_rows import SHOWN_VIEWS, Place, places_of, summary_of
 from memoryhub.lib.masked_text import masked
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Run, Session, Workspace
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 PAGE_ITEMS = 50
 VIEWS_READ = 200  # page views that one page of the timeline can collapse
-SHOWN_VIEWS = 10  # of collapsed page views
 KINDS: dict[str, StrOrPromise] = {
     "changes": gettext_lazy("Changes"),
     "messages": gettext_lazy("Messages"),
@@ -299,13 +298,7 @@ def _of_accesses(
     group: Sequence[AccessRecord], rows: Mapping[int, Sequence[AccessedRow]], places: Mapping[int, list[Place]]
 ) -> Item:
     first = group[0]
-    if len(group) == 1:
-        named = sum(row.last - row.first + 1 for row in rows[first.pk])
-        text, shown, more = access_label(first.action, first.row_count), places[first.pk], first.row_count - named
-    else:
-        text = ngettext("viewed %(count)s page", "viewed %(count)s pages", len(group)) % {"count": f"{len(group):,}"}
-        shown = list(dict.fromkeys(place for row in group[:SHOWN_VIEWS] for place in places[row.pk]))
-        more = 0
+    text, shown, more = summary_of(group, rows, places)
     kind = "reads" if first.is_by_agent else "views"
     via = first.get_via_display() if len(group) == 1 else ""
-    return Item(f"access-{first.pk}", kind, first.at, first.actor_name, text, via, shown, max(0, more), len(group))
+    return Item(f"access-{first.pk}", kind, first.at, first.actor_name, text, via, shown, more, len(group))

@@ -12,13 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from memoryhub.audit.access_log import Target, Touch, access_label, accesses_in, find_target, first_rows
+from memoryhub.audit.access_log import Target, Touch, accesses_in, find_target, first_rows
 from memoryhub.audit.access_log_forms import AccessFilterForm
-from memoryhub.audit.read_rows import places_of
+from memoryhub.audit.read_rows import SHOWN_VIEWS, Place, places_of, summary_of
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.errors import NotFound
@@ -29,7 +29,6 @@ from memoryhub.permissions import get_workspace
 from sessions_app.models import Entry, Workspace
 
 PAGE_ROWS, PAGE_VIEWS = 50, 100
-SHOWN_VIEWS = 10  # of page views that are one line
 WHOSE = {
     "agents": (_("Agents"), Q(actor_kind=AccessRecord.AGENT)),
     "people": (_("People"), ~Q(actor_kind=AccessRecord.AGENT)),
@@ -146,14 +145,10 @@ def _lines(workspace: Workspace, groups: Sequence[Sequence[AccessRecord]]) -> li
 def _line(
     group: Sequence[AccessRecord],
     rows: Mapping[int, Sequence[AccessedRow]],
-    places: Mapping[int, Sequence[tuple[str, str]]],
+    places: Mapping[int, list[Place]],
 ) -> Line:
-    record, count = group[0], len(group)
-    text = access_label(record.action, record.row_count)
-    more = record.row_count - sum(row.last - row.first + 1 for row in rows[record.pk])
-    if count > 1:
-        text = ngettext("viewed %(count)s page", "viewed %(count)s pages", count) % {"count": f"{count:,}"}
-        more = 0
+    record = group[0]
+    text, shown, more = summary_of(group, rows, places)
     return Line(
         pk=f"access-{record.pk}",
         at=record.at,
@@ -161,9 +156,9 @@ def _line(
         is_agent=record.is_by_agent,
         text=text,
         via=record.get_via_display(),
-        places=list(dict.fromkeys(place for one in group[:SHOWN_VIEWS] for place in places[one.pk])),
+        places=shown,
         more=more,
-        count=count,
+        count=len(group),
     )
 
 
