@@ -8,7 +8,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from memoryhub.lib.database.migrations import is_too_old, pending_migrations, unknown_migrations
+from memoryhub.lib.database.migrations import FORMER_SQUASHES, is_too_old, pending_migrations, unknown_migrations
 from tests.upgrading.test_from_827a92b import applied_at_827a92b
 
 
@@ -64,6 +64,17 @@ def test_a_database_that_lacks_nothing_records_the_squashes(db):
     assert pending_migrations({f"{app}.{name}" for app, name in recorder.applied_migrations()}) == []
     executor.migrate(leaves)
     assert squashes() <= {f"{app}.{name}" for app, name in recorder.applied_migrations()}
+
+
+@pytest.mark.parametrize("former", sorted(FORMER_SQUASHES))
+def test_a_database_that_an_earlier_squash_created_is_upgraded(former, monkeypatch):
+    last = former.rpartition("squashed_")[2]
+    order = chain()
+    applied = {former, *order[: order.index(f"{former.partition('.')[0]}.{last}") + 1]} | applied_at_827a92b()
+
+    assert tuple(former.split(".")) not in MigrationLoader(None).disk_migrations
+    assert set(planned(applied, monkeypatch)) - squashes() == set(order) - applied
+    assert (unknown_migrations(applied), is_too_old(applied)) == ([], False)
 
 
 def test_no_squash_replaces_another():

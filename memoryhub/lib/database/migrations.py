@@ -10,6 +10,9 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 OLDEST = "827a92b"  # the last commit with the replaced migrations that aren't on disk
+FORMER_SQUASHES = frozenset(
+    {"knowledge_app.0001_squashed_0011_document_limits", "sessions_app.0001_squashed_0012_projects"}
+)
 REMOVED_APPS = ("django_tasks_database",)  # of that commit, with tables that a migration drops
 
 
@@ -20,7 +23,7 @@ def applied_migrations(connection: BaseDatabaseWrapper) -> set[str]:
 
 def unknown_migrations(applied: Set[str]) -> list[str]:
     """Return the applied migrations that are neither on disk, nor replaced there, nor of a removed app."""
-    known = set(_replaced()).union(*_replaced().values())
+    known = FORMER_SQUASHES.union(_replaced(), *_replaced().values())
     return sorted(name for name in applied - known if name.partition(".")[0] not in REMOVED_APPS)
 
 

@@ -65,6 +65,16 @@ TABLES = [
             ),
             ("reason", models.TextField()),
             ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            (
+                "proposal",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="revisions",
+                    to="knowledge_app.heldchange",
+                ),
+            ),
         ],
         options={
             "constraints": [
@@ -123,6 +133,16 @@ TABLES = [
             ("byte_limit", models.PositiveIntegerField(blank=True, null=True)),
             ("line_limit", models.PositiveIntegerField(blank=True, null=True)),
             ("is_instructions", models.BooleanField(db_default=False, default=False)),
+            (
+                "folder",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="documents",
+                    to="sessions_app.sourcefolder",
+                ),
+            ),
         ],
         options={
             "constraints": [models.UniqueConstraint(fields=("workspace", "name"), name="document_name_once")],
@@ -141,7 +161,9 @@ TABLES = [
             (
                 "document",
                 models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="facts", to="knowledge_app.memorydocument"
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="facts",
+                    to="knowledge_app.memorydocument",
                 ),
             ),
             ("section", models.TextField(blank=True)),
@@ -170,6 +192,26 @@ TABLES = [
                 ),
             ),
             ("origins_checked_at", models.DateTimeField(blank=True, null=True)),
+            (
+                "corrected",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="facts_corrected",
+                    to="knowledge_app.memoryrevision",
+                ),
+            ),
+            (
+                "accepted",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="facts_accepted",
+                    to="knowledge_app.memoryrevision",
+                ),
+            ),
         ],
         options={
             "indexes": [
@@ -414,6 +456,7 @@ TABLES = [
             ),
             ("decision_reason", models.TextField(blank=True)),
             ("file_restored_at", models.DateTimeField(blank=True, null=True)),
+            ("decided_parts", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
         ],
         options={
             "indexes": [models.Index(fields=["workspace", "status", "-id"], name="held_change_inbox")],
@@ -474,6 +517,7 @@ TABLES = [
                 models.Index(fields=["workspace", "category", "-access_count", "-id"], name="knowledge_by_category"),
                 models.Index(fields=["workspace", "identity"], name="knowledge_by_identity"),
                 models.Index(fields=["workspace", "-updated_at"], name="knowledge_latest_change"),
+                models.Index(fields=["workspace", "withdrawn_at"], name="knowledge_in_use"),
             ],
             "constraints": [models.UniqueConstraint(fields=("workspace", "content_id"), name="knowledge_id_once")],
         },
@@ -592,7 +636,10 @@ TABLES = [
             ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
         ],
         options={
-            "indexes": [models.Index(fields=["workspace", "category", "-id"], name="observation_by_category")],
+            "indexes": [
+                models.Index(fields=["workspace", "category", "-id"], name="observation_by_category"),
+                models.Index(fields=["workspace", "withdrawn_at"], name="observation_in_use"),
+            ],
             "constraints": [models.UniqueConstraint(fields=("workspace", "uid"), name="observation_uid_once")],
         },
     ),
@@ -731,7 +778,9 @@ TABLES = [
             (
                 "workspace",
                 models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="key_values", to="sessions_app.workspace"
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="key_values",
+                    to="sessions_app.workspace",
                 ),
             ),
             ("key", models.CharField(blank=True, max_length=512)),
@@ -899,7 +948,9 @@ TABLES = [
             (
                 "workspace",
                 models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="row_vectors", to="sessions_app.workspace"
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="row_vectors",
+                    to="sessions_app.workspace",
                 ),
             ),
             ("kind", models.CharField(max_length=16)),
@@ -910,7 +961,9 @@ TABLES = [
         ],
         options={
             "indexes": [models.Index(fields=["workspace", "kind", "id"], name="row_vector_in_order")],
-            "constraints": [models.UniqueConstraint(fields=("workspace", "kind", "object_id"), name="row_vector_once")],
+            "constraints": [
+                models.UniqueConstraint(fields=("workspace", "kind", "object_id"), name="row_vector_once")
+            ],
         },
     ),
     migrations.CreateModel(
@@ -1052,6 +1105,7 @@ TABLES = [
             ("forgotten_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("lifted_at", models.DateTimeField(blank=True, null=True)),
             ("workspaces", memoryhub.lib.database.fields.JSONTextField(blank=True, default=list)),
+            ("files", memoryhub.lib.database.fields.JSONTextField(blank=True, db_default={}, default=dict)),
         ],
         options={
             "verbose_name_plural": "forgotten",
@@ -1182,6 +1236,12 @@ SINCE = [
     "0009_search_folding",
     "0010_graph_layout",
     "0011_document_limits",
+    "0012_corrected_facts",
+    "0013_document_folder",
+    "0014_indexes_for_every_page",
+    "0015_decided_parts",
+    "0016_forgotten_files",
+    "0017_accepted_proposals",
 ]
 
 
@@ -1189,7 +1249,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("sessions_app", "0001_squashed_0012_projects"),
+        ("sessions_app", "0001_squashed_0016_digests_of_deleted_sessions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -1197,7 +1257,7 @@ class Migration(migrations.Migration):
 
     operations = [
         RenderOnce(TABLES),
-        Protect("knowledge_app_memoryrevision"),
+        Protect("knowledge_app_memoryrevision", free=("proposal_id",)),
         Protect("knowledge_app_historyentry", free=("session_id", "run_id", "withdrawn_at", "is_archived")),
         CreateSearchIndex("knowledge_app_fact", content=["text"], meta=["section", "category"]),
         CreateSearchIndex("knowledge_app_memoryrevision", content=["content"], scope={"d": "document_id"}),

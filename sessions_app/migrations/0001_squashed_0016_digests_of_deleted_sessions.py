@@ -114,7 +114,9 @@ TABLES = [
                     condition=models.Q(("recency_decay__gte", 0)), name="workspace_decay_not_negative"
                 ),
                 models.CheckConstraint(
-                    condition=models.Q(("is_followed", False), models.Q(("path", ""), _negated=True), _connector="OR"),
+                    condition=models.Q(
+                        ("is_followed", False), models.Q(("path", ""), _negated=True), _connector="OR"
+                    ),
                     name="workspace_followed_has_folder",
                 ),
                 models.UniqueConstraint(
@@ -136,13 +138,17 @@ TABLES = [
             (
                 "workspace",
                 models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="memberships", to="sessions_app.workspace"
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="memberships",
+                    to="sessions_app.workspace",
                 ),
             ),
             (
                 "user",
                 models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="memberships", to=settings.AUTH_USER_MODEL
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="memberships",
+                    to=settings.AUTH_USER_MODEL,
                 ),
             ),
             (
@@ -214,6 +220,17 @@ TABLES = [
                 models.Index(fields=["workspace", "-total_tokens", "-id"], name="session_heaviest"),
                 models.Index(fields=["workspace", "channel", "-updated_at", "-id"], name="session_by_channel"),
                 models.Index(fields=["workspace", "archived_at"], name="session_in_use"),
+                models.Index(
+                    models.F("workspace"),
+                    models.F("active_tokens") + models.F("summary_tokens"),
+                    condition=models.Q(("archived_at", None)),
+                    name="session_by_context",
+                ),
+                models.Index(
+                    condition=models.Q(("archived_at", None)),
+                    fields=["workspace", "active_entry_count"],
+                    name="session_by_active_entries",
+                ),
             ],
             "constraints": [
                 models.UniqueConstraint(fields=("workspace", "key"), name="session_key_once"),
@@ -226,7 +243,8 @@ TABLES = [
                     name="session_pointer_in_range",
                 ),
                 models.CheckConstraint(
-                    condition=models.Q(("next_position__lte", models.F("entry_count"))), name="session_epoch_within_all"
+                    condition=models.Q(("next_position__lte", models.F("entry_count"))),
+                    name="session_epoch_within_all",
                 ),
             ],
         },
@@ -319,6 +337,7 @@ TABLES = [
                     fields=["status", "not_before"],
                     name="run_live",
                 ),
+                models.Index(fields=["workspace", "status"], name="run_by_status"),
             ],
             "constraints": [
                 models.CheckConstraint(
@@ -328,7 +347,9 @@ TABLES = [
                     condition=models.Q(("status", "running")), fields=("session",), name="run_one_running_per_session"
                 ),
                 models.UniqueConstraint(
-                    condition=models.Q(("status", "queued")), fields=("session", "kind"), name="run_one_queued_per_kind"
+                    condition=models.Q(("status", "queued")),
+                    fields=("session", "kind"),
+                    name="run_one_queued_per_kind",
                 ),
                 models.UniqueConstraint(
                     condition=models.Q(
@@ -371,7 +392,8 @@ TABLES = [
             (
                 "method",
                 models.CharField(
-                    choices=[("llm", "by a model"), ("heuristic", "heuristic"), ("imported", "imported")], max_length=16
+                    choices=[("llm", "by a model"), ("heuristic", "heuristic"), ("imported", "imported")],
+                    max_length=16,
                 ),
             ),
             ("model", models.CharField(blank=True, max_length=200)),
@@ -536,6 +558,7 @@ TABLES = [
             ("deleted_by", models.CharField(max_length=200)),
             ("reason", models.TextField(blank=True)),
             ("deleted_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("digests", models.BinaryField(default=b"")),
         ],
         options={
             "constraints": [models.UniqueConstraint(fields=("workspace", "key"), name="deleted_session_key_once")],
@@ -580,6 +603,7 @@ TABLES = [
             ("entry_count", models.PositiveIntegerField()),
             ("token_count", models.PositiveBigIntegerField()),
             ("active_token_count", models.PositiveBigIntegerField()),
+            ("part", models.PositiveSmallIntegerField(db_default=0, default=0)),
         ],
         options={
             "constraints": [
@@ -588,14 +612,14 @@ TABLES = [
                     fields=("session", "day", "kind"),
                     name="daily_session_once",
                 ),
-                models.UniqueConstraint(
-                    condition=models.Q(("session__isnull", True)),
-                    fields=("workspace", "day", "kind"),
-                    name="daily_workspace_once",
-                ),
                 models.CheckConstraint(
                     condition=models.Q(("active_token_count__lte", models.F("token_count"))),
                     name="daily_active_within_all",
+                ),
+                models.UniqueConstraint(
+                    condition=models.Q(("session__isnull", True)),
+                    fields=("workspace", "day", "kind", "part"),
+                    name="daily_workspace_part_once",
                 ),
             ],
         },
@@ -743,9 +767,80 @@ TABLES = [
             ("extra", memoryhub.lib.database.fields.JSONTextField(blank=True, default=dict)),
             ("first_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
             ("last_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
+            (
+                "folder",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="files",
+                    to="sessions_app.sourcefolder",
+                ),
+            ),
         ],
         options={
             "constraints": [models.UniqueConstraint(fields=("workspace", "path_hash"), name="source_file_once")],
+        },
+    ),
+    migrations.CreateModel(
+        name="SourceFolder",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("label", models.CharField(max_length=64)),
+            ("path", models.TextField()),
+            ("project", models.TextField(blank=True, default="")),
+            (
+                "layout",
+                models.CharField(
+                    choices=[
+                        ("nanobot", "nanobot"),
+                        ("grip", "Grip"),
+                        ("grid", "grid"),
+                        ("agterm", "AgTerm"),
+                        ("claude-code", "Claude Code"),
+                        ("codex", "Codex"),
+                        ("gemini-cli", "Gemini CLI"),
+                        ("openclaw", "OpenClaw"),
+                        ("opencode", "OpenCode"),
+                        ("hermes", "Hermes"),
+                        ("server-memory", "server-memory"),
+                        ("basic-memory", "basic-memory"),
+                        ("memory-bank", "Memory bank"),
+                        ("hub", "MemoryHub"),
+                    ],
+                    max_length=16,
+                ),
+            ),
+            ("layout_version", models.CharField(blank=True, max_length=100)),
+            ("instructions_path", models.TextField(blank=True, default="")),
+            ("is_followed", models.BooleanField(default=False)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("removed_at", models.DateTimeField(blank=True, null=True)),
+            ("succeeded_at", models.DateTimeField(blank=True, null=True)),
+            ("changed_at", models.DateTimeField(blank=True, null=True)),
+            ("failed_at", models.DateTimeField(blank=True, null=True)),
+            ("error_code", models.CharField(blank=True, max_length=64)),
+            ("error", models.TextField(blank=True)),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="source_folders",
+                    to="sessions_app.workspace",
+                ),
+            ),
+        ],
+        options={
+            "constraints": [
+                models.UniqueConstraint(fields=("workspace", "label"), name="source_folder_label_once"),
+                models.UniqueConstraint(fields=("workspace", "path", "project"), name="source_folder_once"),
+                models.CheckConstraint(
+                    condition=models.Q(
+                        ("failed_at", None), models.Q(("error_code", ""), _negated=True), _connector="OR"
+                    ),
+                    name="source_folder_failure_has_code",
+                ),
+            ],
         },
     ),
     migrations.CreateModel(
@@ -819,7 +914,9 @@ TABLES = [
             (
                 "report",
                 models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="problems", to="sessions_app.importreport"
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="problems",
+                    to="sessions_app.importreport",
                 ),
             ),
             ("file", models.TextField()),
@@ -837,7 +934,9 @@ TABLES = [
             (
                 "workspace",
                 models.OneToOneField(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="sync_state", to="sessions_app.workspace"
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="sync_state",
+                    to="sessions_app.workspace",
                 ),
             ),
             ("started_at", models.DateTimeField(blank=True, null=True)),
@@ -1086,7 +1185,9 @@ HUB_TABLES = [
             (
                 "user",
                 models.OneToOneField(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="preferences", to=settings.AUTH_USER_MODEL
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="preferences",
+                    to=settings.AUTH_USER_MODEL,
                 ),
             ),
             (
@@ -1204,7 +1305,9 @@ HUB_TABLES = [
             (
                 "workspace",
                 models.ForeignKey(
-                    on_delete=django.db.models.deletion.CASCADE, related_name="api_tokens", to="sessions_app.workspace"
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="api_tokens",
+                    to="sessions_app.workspace",
                 ),
             ),
             ("name", models.CharField(help_text="The agent's name, as records show it.", max_length=100)),
@@ -1305,7 +1408,9 @@ HUB_TABLES = [
         ],
         options={
             "indexes": [models.Index(fields=["created_at"], name="idempotent_call_age")],
-            "constraints": [models.UniqueConstraint(fields=("token", "idempotency_key"), name="idempotency_key_once")],
+            "constraints": [
+                models.UniqueConstraint(fields=("token", "idempotency_key"), name="idempotency_key_once")
+            ],
         },
     ),
     migrations.CreateModel(
@@ -1315,7 +1420,9 @@ HUB_TABLES = [
             ("name", models.CharField(max_length=300, unique=True)),
             (
                 "kind",
-                models.CharField(choices=[("web", "Web"), ("worker", "Worker"), ("command", "Command")], max_length=16),
+                models.CharField(
+                    choices=[("web", "Web"), ("worker", "Worker"), ("command", "Command")], max_length=16
+                ),
             ),
             ("host", models.CharField(max_length=200)),
             ("pid", models.PositiveIntegerField()),
@@ -1338,6 +1445,187 @@ HUB_TABLES = [
         options={
             "verbose_name_plural": "failed attempts",
         },
+    ),
+    migrations.CreateModel(
+        name="StoredSetting",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("name", models.CharField(max_length=64, unique=True)),
+            ("value", models.TextField()),
+            ("updated_by", models.CharField(max_length=200)),
+            ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+    ),
+    migrations.CreateModel(
+        name="ReadGrant",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("ended_at", models.DateTimeField(blank=True, null=True)),
+            (
+                "token",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="read_grants",
+                    to="memoryhub.apitoken",
+                ),
+            ),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="read_grants",
+                    to="sessions_app.workspace",
+                ),
+            ),
+        ],
+        options={
+            "constraints": [models.UniqueConstraint(fields=("token", "workspace"), name="read_grant_once")],
+        },
+    ),
+    migrations.CreateModel(
+        name="OAuthClient",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("client_id", models.CharField(max_length=64, unique=True)),
+            ("name", models.CharField(max_length=80)),
+            ("redirect_uris", memoryhub.lib.database.fields.JSONTextField(default=list)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "verbose_name": "OAuth client",
+            "indexes": [models.Index(fields=["created_at"], name="oauth_client_age")],
+        },
+    ),
+    migrations.CreateModel(
+        name="OAuthConnection",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("resource", models.CharField(max_length=500)),
+            ("redirect_uri", models.CharField(max_length=2000)),
+            ("code_hash", models.CharField(max_length=64, unique=True)),
+            ("code_challenge", models.CharField(max_length=43)),
+            ("code_expires_at", models.DateTimeField()),
+            ("code_used_at", models.DateTimeField(blank=True, null=True)),
+            ("access_expires_at", models.DateTimeField(blank=True, null=True)),
+            ("refresh_key", models.CharField(max_length=32, unique=True)),
+            ("refresh_hash", models.CharField(blank=True, max_length=64)),
+            (
+                "client",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.PROTECT,
+                    related_name="connections",
+                    to="memoryhub.oauthclient",
+                ),
+            ),
+            (
+                "token",
+                models.OneToOneField(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="connection",
+                    to="memoryhub.apitoken",
+                ),
+            ),
+            (
+                "user",
+                models.ForeignKey(
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="oauth_connections",
+                    to=settings.AUTH_USER_MODEL,
+                ),
+            ),
+        ],
+        options={
+            "verbose_name": "OAuth connection",
+        },
+    ),
+    migrations.CreateModel(
+        name="SecondFactor",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("secret", models.TextField()),
+            ("last_step", models.PositiveBigIntegerField(default=0)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            (
+                "user",
+                models.OneToOneField(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="second_factor",
+                    to=settings.AUTH_USER_MODEL,
+                ),
+            ),
+        ],
+    ),
+    migrations.CreateModel(
+        name="RecoveryCode",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("code_hash", models.CharField(max_length=64)),
+            (
+                "user",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="recovery_codes",
+                    to=settings.AUTH_USER_MODEL,
+                ),
+            ),
+        ],
+        options={
+            "constraints": [models.UniqueConstraint(fields=("user", "code_hash"), name="recovery_code_once")],
+        },
+    ),
+    migrations.CreateModel(
+        name="Identity",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("issuer", models.CharField(max_length=255)),
+            ("subject", models.CharField(max_length=255)),
+            ("email", models.CharField(blank=True, max_length=150)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            (
+                "user",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="identities",
+                    to=settings.AUTH_USER_MODEL,
+                ),
+            ),
+            ("ended_at", models.DateTimeField(blank=True, null=True)),
+        ],
+        options={
+            "constraints": [
+                models.UniqueConstraint(
+                    condition=models.Q(("ended_at", None)), fields=("issuer", "subject"), name="living_identity_once"
+                ),
+                models.UniqueConstraint(
+                    condition=models.Q(("ended_at", None)),
+                    fields=("user", "issuer"),
+                    name="living_identity_of_user_once",
+                ),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="Passkey",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("name", models.CharField(max_length=100)),
+            ("host", models.CharField(max_length=255)),
+            ("credential_id", models.CharField(max_length=1400, unique=True)),
+            ("credential", models.TextField()),
+            ("handle", models.CharField(max_length=100)),
+            ("sign_count", models.PositiveBigIntegerField(default=0)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("used_at", models.DateTimeField(blank=True, null=True)),
+            (
+                "user",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="passkeys",
+                    to=settings.AUTH_USER_MODEL,
+                ),
+            ),
+        ],
     ),
 ]
 
@@ -1370,6 +1658,10 @@ SINCE = {
         "0010_dismissed_imports",
         "0011_agents_records",
         "0012_projects",
+        "0013_source_folders",
+        "0014_parts_of_daily_totals",
+        "0015_indexes_for_every_page",
+        "0016_digests_of_deleted_sessions",
     ],
     "memoryhub": [
         "0001_initial",
@@ -1378,6 +1670,13 @@ SINCE = {
         "0004_failed_attempts",
         "0005_erasure_jobs",
         "0006_dismissed_jobs",
+        "0007_stored_settings",
+        "0008_read_grants",
+        "0009_oauth",
+        "0010_second_factor",
+        "0011_identities",
+        "0012_passkeys",
+        "0013_ended_identities",
     ],
 }
 
