@@ -37,23 +37,29 @@ def repeated_records(workspace: Workspace, records: Sequence[tuple[str, str]]) -
     Forks begin with them, so that there are none if the first record isn't one. Of a session that was deleted before
     the hub kept digests of records, only all can be recognised together.
     """
-    digests = {one: record_digest(*one) for one in records if one[0]}
-    first = digests.get(records[0]) if records else None
     tombstones = DeletedSession.objects.filter(workspace_id=workspace.pk)
-    if first and (whole := _whole(tombstones.filter(digests=b""), records)):
-        return whole | repeated_records(workspace, records[len(whole) :])
+    end = _whole_sessions(tombstones.filter(digests=b""), records)
+    whole, others = set(records[:end]), records[end:]
+    digests = {one: record_digest(*one) for one in others if one[0]}
+    first = digests.get(others[0]) if others else None
     stored = [bytes(one) for one in tombstones.values_list("digests", flat=True)] if first else []
-    if not first or not any(first in one for one in stored):
-        return set()
+    if first is None or not any(first in one for one in stored):
+        return whole
     known = set().union(*map(_parts, stored))
-    return {one for one, digest in digests.items() if digest in known}
+    return whole | {one for one, digest in digests.items() if digest in known}
 
 
-def _whole(tombstones: Iterable[DeletedSession], records: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the records of the deleted session with which some begin, recognised by the hash over all of them."""
+def _whole_sessions(tombstones: Iterable[DeletedSession], records: Sequence[tuple[str, str]]) -> int:
+    """Return how many first records are whole deleted sessions, each recognised by its hash."""
     known = {(one.entry_count, one.content_hash) for one in tombstones}
-    hashes = _chained(source_hash for _, source_hash in records) if known else ()
-    return next((set(records[: start[0]]) for start in hashes if start in known), set())
+    end = 0
+    while known and end < len(records) and records[end][0]:
+        starts = _chained(source_hash for _, source_hash in records[end:])
+        found = next((count for count, digest in starts if (count, digest) in known), 0)
+        if not found:
+            break
+        end += found
+    return end
 
 
 def _parts(digests: bytes) -> set[bytes]:
