@@ -16,9 +16,9 @@ from typing import Literal
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
-from knowledge_app.models import MemoryDocument, MemoryRevision
+from knowledge_app.models import KnowledgeEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.outside_edits import import_late_text, keep_bytes
 from knowledge_app.services.documents.pending_writes import (
     bytes_are_kept,
@@ -249,4 +249,7 @@ def _import_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: dat
         lock_workspace(workspace.pk)  # nothing can be forgotten at the same time
         read = without_forgotten(found, import_rules(workspace))
         records = [item for item in read.items if isinstance(item, KnowledgeRecord)]
+        entries = KnowledgeEntry.objects.filter(workspace=workspace)
+        latest = entries.aggregate(pk=Max("pk"))["pk"] or 0
         import_knowledge(workspace, records, path=path, now=now, dry_run=False)
+        entries.filter(pk__gt=latest).update(awaits_file_since=now)  # the file that replaced the copy lacks them

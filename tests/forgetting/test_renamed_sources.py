@@ -18,6 +18,7 @@ from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.forgetting.hub_erasure import Person, erase_person, new_receipt
 from memoryhub.forgetting.reapply import reapply_receipts
 from memoryhub.forgetting.requests import request_forgetting
+from memoryhub.forgetting.sources import rows_from
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Session, Workspace
@@ -152,3 +153,12 @@ def test_rows_of_a_persons_session_stay_forgotten_by_an_earlier_name(home, works
     assert reapply_receipts([receipt_of(receipt)], by=by()) == []
 
     assert not KnowledgeEntry.objects.exists()
+
+
+def test_a_row_is_from_a_source_that_only_an_edit_still_names(workspace):
+    entry = learned(workspace, TEXT, MISSPELT)
+    rename(workspace, entry, SOURCE)
+    KnowledgeEntry.history.all().delete()
+    KnowledgeEntry.objects.update(corrected={})
+
+    assert ("knowledge", entry.pk) in rows_from(workspace, lambda row: row.source == MISSPELT)

@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from memoryhub.agents.api_tokens import SCOPES, Caller, issue_token
 from memoryhub.agents.operations.conversations import import_one
+from memoryhub.lib.text.forgotten import MARK
 from memoryhub.sync.importing import import_workspace
-from sessions_app.models import AuditRecord, Entry, Session, Workspace
+from sessions_app.models import AuditRecord, Entry, Session, SourceFile, Workspace
 from tests.forgetting.test_forgetting import BY, CANARY, forget, holding
 from tests.forgetting.test_permanence import agent
 
@@ -92,3 +93,19 @@ def test_another_session_is_imported_and_recorded(workspace, import_file):
     import_file(workspace, "a.jsonl", saying("cli:other", "tea"))
 
     assert AuditRecord.objects.get(action="session.imported").detail["file"] == "a.jsonl"
+
+
+@pytest.mark.parametrize("is_copy", [True, False])
+def test_the_name_of_a_forgotten_sessions_file_is_not_stored(workspace, tmp_path, is_copy):
+    folder = tmp_path / "agent" / "sessions"
+    text = (folder / "cli_main.jsonl").read_text()
+    forget(workspace, "session", session=Session.objects.get())
+
+    (folder / "plans.jsonl").write_text(
+        text.replace("cli:main", "cli:copy") if is_copy else saying("cli:main", "tea")
+    )
+    import_workspace(tmp_path / "agent", by=BY)
+
+    assert not Session.objects.exists()
+    assert SourceFile.objects.filter(path=MARK).exists()
+    assert not SourceFile.objects.filter(path__contains="plans").exists()

@@ -10,6 +10,8 @@ from knowledge_app.models import HeldRow, KnowledgeEntry
 from knowledge_app.services.rows.held_row_decisions import approve_row
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.undoable_edits import edit_rows
+from memoryhub.lib.layouts.grip import content_id
+from memoryhub.sync import write_back
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import SyncResult, sync_workspace
 from sessions_app.models import Workspace
@@ -227,3 +229,27 @@ def test_an_agent_that_adds_what_a_person_removed_as_a_new_entry_is_held(grip, a
 
     added = KnowledgeEntry.objects.exclude(pk=entry.pk).filter(content=text, withdrawn_at=None, hold=None)
     assert not added.exists()
+
+
+@pytest.mark.slow
+def test_an_entry_written_while_the_file_is_replaced_is_imported(grip, monkeypatch):
+    file = knowledge_file(grip)
+    add_knowledge(grip, "the hub adds this", category="learned_fact", by=By(PERSON, timezone.now()))
+    value = json.loads(file.read_text())
+    value["entries"].append(value["entries"][0] | {"id": content_id("learned_fact", "late"), "content": "late"})
+    replace_file = write_back.replace_file
+
+    def racing(folder, path, content, *, expected):
+        with file.open("r+") as old:  # an agent that has the old file open
+            result = replace_file(folder, path, content, expected=expected)
+            json.dump(value, old, ensure_ascii=False, indent=2)
+            old.truncate()
+        return result
+
+    monkeypatch.setattr(write_back, "replace_file", racing)
+    sync(grip)
+    monkeypatch.setattr(write_back, "replace_file", replace_file)
+    sync(grip)
+
+    texts = [entry["content"] for entry in json.loads(file.read_text())["entries"]]
+    assert {"the hub adds this", "late"} <= set(texts)

@@ -19,6 +19,7 @@ from tests.lib.layouts.claude_records import (
     line,
     marked,
     outline,
+    read,
     result,
     session,
     sessions,
@@ -210,3 +211,16 @@ def test_titles_come_from_the_person_then_the_model_then_the_first_prompt(tmp_pa
     assert session(tmp_path, records).title == "By the model"
     records.append({"type": "custom-title", "customTitle": "By Ana", "sessionId": SESSION})
     assert session(tmp_path, records).title == "By Ana"
+
+
+def test_each_long_text_in_a_repeated_result_is_counted(tmp_path):
+    repeated = {"stdout": "x" * 5000, "more": ["y" * 4001, "z" * 4000]}
+    turn = [user("u1", None, "A"), answer("a1", "u1", call("1")), result("r1", "a1", "1", toolUseResult=repeated)]
+    found = session(tmp_path, turn)
+
+    assert found.entries[2].extra["toolUseResult"] == {
+        "stdout": "[text, 5,000 characters]",
+        "more": ["[text, 4,001 characters]", "z" * 4000],
+    }
+    [left_out] = [one.what for file in read(tmp_path) for one in file.problems]
+    assert "long text in toolUseResult (2)" in left_out
