@@ -132,7 +132,7 @@ messages: dev
 	$(BIN)python manage.py compilemessages --locale $(CODE) --ignore .venv
 
 # Lock files for all supported Pythons, with hashes and without host names. container.txt is serve.txt with optional
-# packages; both are subsets of dev.txt.
+# packages; both are subsets of dev.txt. installer.txt is uv, which installs them.
 lock:
 	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && \
 	$(PYTHON) -m venv "$$tools" && "$$tools/bin/pip" install --quiet uv && \
@@ -141,6 +141,8 @@ lock:
 	$$compile --extra dev --output-file requirements/dev.txt && \
 	$$compile --constraint requirements/dev.txt --output-file requirements/serve.txt && \
 	$$compile --extra oidc --extra passkeys --extra metrics --extra redis --extra traces --constraint requirements/dev.txt \
-		--output-file requirements/container.txt
+		--output-file requirements/container.txt && \
+	echo uv | "$$tools/bin/uv" pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header - --output-file requirements/installer.txt
 
 ci: lint types checks test test-postgres browser

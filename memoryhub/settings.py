@@ -29,7 +29,7 @@ def _flag(name: str, *, default: bool) -> bool:
 
 def _require(reason: str, package: str, *modules: str) -> None:
     if not all(map(importlib.util.find_spec, modules)):
-        raise ImproperlyConfigured(f'{reason}: run `.venv/bin/pip install "{package}"`.')
+        raise ImproperlyConfigured(f'{reason}: run `.venv/bin/uv pip install "{package}"`.')
 
 
 def _networks(name: str) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:

@@ -290,7 +290,7 @@ def test_a_missing_package_is_named(missing, start, monkeypatch):
     find = importlib.util.find_spec
     is_missing = f"opentelemetry.{missing}".__eq__
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if is_missing(name) else find(name))
-    words = 'MEMORYHUB_TRACES is on: run `.venv/bin/pip install "opentelemetry-exporter-otlp-proto-http'
+    words = 'MEMORYHUB_TRACES is on: run `.venv/bin/uv pip install "opentelemetry-exporter-otlp-proto-http'
 
     with pytest.raises(ImproperlyConfigured, match=re.escape(words)):
         start()
