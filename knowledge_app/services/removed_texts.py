@@ -27,7 +27,7 @@ from knowledge_app.models import (
 from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, imports, rejected_edits
 from knowledge_app.services.removed_headings import headings_again
 from memoryhub.lib.text.change_guard import compare_facts
-from memoryhub.lib.text.facts import fact_lines
+from memoryhub.lib.text.facts import FactLine, fact_lines
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, joined, words_of
 from sessions_app.models import Run, Workspace
 
@@ -167,7 +167,7 @@ def _line_changes(
     counts.subtract(after.split("\n"))
     lost = [line for line, count in counts.items() if count > 0]
     new = tuple(line for line, count in counts.items() if count < 0)
-    changes = compare_facts(before, after) if separator else compare_facts("\n".join(lost), "\n".join(new))
+    changes = compare_facts(before, after, separator) if separator else compare_facts("\n".join(lost), "\n".join(new))
     reworded = [was.text for was, _ in changes.rewritten]
     return (*(() if separator else filter(_is_prose, lost)), *reworded), new
 
@@ -177,7 +177,8 @@ def _rejected_lines(workspace: Workspace) -> Iterator[str]:
     rejected = Q(status=HeldChange.Status.REJECTED)
     in_part = Q(status=HeldChange.Status.APPROVED) & ~Q(decided_parts={})
     changes = HeldChange.objects.filter(rejected | in_part, workspace=workspace).order_by("-pk")
-    names = ("pk", "proposed_hash", "base__content_hash", "ours__content_hash", "status", "decided_parts")
+    hashes = ("proposed_hash", "base__content_hash", "ours__content_hash")
+    names = ("document__separator", "pk", *hashes, "status", "decided_parts")
     for *key, status, parts in changes.values_list(*names)[:MAX_COMPARED]:
         numbers = parts.get("refused", None if status == HeldChange.Status.REJECTED else [])
         if numbers != []:
@@ -186,7 +187,7 @@ def _rejected_lines(workspace: Workspace) -> Iterator[str]:
 
 @lru_cache(maxsize=10_000)
 def _refused_lines(
-    pk: int, _proposed: str, _base: str | None, _ours: str | None, numbers: tuple[int, ...] | None
+    separator: str, pk: int, _proposed: str, _base: str | None, _ours: str | None, numbers: tuple[int, ...] | None
 ) -> tuple[str, ...]:
     """Return the facts and telling lines that a held change would have added: those with the ``numbers``, if given.
 
@@ -195,13 +196,15 @@ def _refused_lines(
     texts = HeldChange.objects.values_list("proposed", "base__content", "ours__content").get(pk=pk)
     proposed, *others = ((text or "").split("\n") for text in texts)
     known = {line for lines in others for line in lines}
-    facts = {fact.line for fact in fact_lines(texts[0]) if "\n" not in fact.text}
-    chosen = range(1, len(proposed) + 1) if numbers is None else set(numbers)
-    return tuple(
-        line
-        for number, line in enumerate(proposed, 1)
-        if line not in known and number in chosen and (number in facts or is_telling(words_of(line)))
-    )
+    chosen = range(1, len(proposed) + 1) if numbers is None else numbers
+    refused = {number for number in chosen if number <= len(proposed) and proposed[number - 1] not in known}
+    facts = [fact.text for fact in fact_lines(texts[0], separator) if not refused.isdisjoint(_numbers_of(fact))]
+    return (*facts, *(line for number in refused if is_telling(words_of(line := proposed[number - 1]))))
+
+
+def _numbers_of(fact: FactLine) -> range:
+    """Return the numbers of the lines of a fact."""
+    return range(fact.line, fact.line + fact.text.count("\n") + 1)
 
 
 def _rejected_edits(workspace: Workspace) -> Iterator[str]:

@@ -11,18 +11,22 @@ from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.editing import bring_back, edit_fact, remove_facts, save_text
 from knowledge_app.services.documents.fact_edits import recategorise_facts, withdraw_facts
 from knowledge_app.services.documents.outside_edits import import_document
-from knowledge_app.services.documents.proposals import append_fact
+from knowledge_app.services.documents.proposals import append_fact, propose_text
+from knowledge_app.services.removed_texts import RemovedTexts
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import DocumentLimit, DocumentRecord
+from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.facts import fact_lines
 from memoryhub.lib.text.separated import join_entries, split_entries
+from memoryhub.runs.review import reject
 from memoryhub.sync.exporting import export_workspace
 from memoryhub.sync.importing import import_workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, raises_code
+from tests.hub import AGENT, NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
+BY_AGENT = By(AGENT, NOW)
 TEXT = "Ana likes tea\n- and not coffee\n§\nThe office is in Lisbon\n§\nAna works on Atlas"
 
 
@@ -184,3 +188,33 @@ def test_a_separator_that_is_never_a_line_is_refused(tmp_path, separator):
 
     assert MemoryDocument.objects.get().separator == ""
     assert [problem.outcome for problem in result.tally.problems] == ["rejected"]
+
+
+@pytest.mark.parametrize("entry", ["Door code:\n4711", "PIN\n4711\nblue door", "Bob smokes"])
+@pytest.mark.parametrize("content", [TEXT, "Ana likes tea"])
+def test_a_refused_entry_is_held_when_it_comes_again(workspace, content, entry):
+    document = take(workspace, content)
+    proposed = join_entries([content, entry], "§")
+    change = propose_text(document, proposed, base_number=document.head.number, by=BY_AGENT, reason="")
+    reject(change, by=BY, user=None, reason="")
+
+    again = append_fact(document, entry, by=BY_AGENT)
+
+    assert again.held is not None
+    assert RemovedTexts(workspace).has(entry)
+    assert not RemovedTexts(workspace).has("Ana likes tea")
+
+
+def test_the_earlier_text_of_the_only_entry_is_held_when_it_comes_again(workspace):
+    document = take(workspace, "Ana takes the early train")
+    edit_fact(fact("Ana takes"), text="Ana takes the late bus", category="", section="", by=BY)
+
+    assert text_of(document) == "Ana takes the late bus"
+    assert RemovedTexts(workspace).has("Ana takes the early train")
+    assert not RemovedTexts(workspace).has("Ana takes the late bus")
+
+
+def test_entries_are_compared_if_only_one_text_has_a_separator():
+    changes = compare_facts("Ana likes tea", join_entries(["Ana likes tea", "Bob smokes"], "§"))
+
+    assert ([one.text for one in changes.added], changes.removed, changes.old_count) == (["Bob smokes"], [], 1)

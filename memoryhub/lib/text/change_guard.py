@@ -16,6 +16,7 @@ from memoryhub.lib.content_check.shape import EXPLANATIONS, INSTRUCTION
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.facts import FactLine, fact_lines, is_fence, match_equal_facts, match_facts, normal_form
 from memoryhub.lib.text.places import changed_places
+from memoryhub.lib.text.separated import separator_in
 
 # Limits of a change without review:
 LOSS_LIMIT = 0.10  # share of facts removed or rewritten, in one change or since the last review
@@ -47,9 +48,13 @@ class FactChanges:
     old_count: int = 0
 
 
-def compare_facts(before: str, after: str) -> FactChanges:
-    """Return the facts that were removed, added and rewritten between two texts."""
-    old, new = fact_lines(before), fact_lines(after)
+def compare_facts(before: str, after: str, separator: str = "") -> FactChanges:
+    """Return the facts that were removed, added and rewritten between two texts.
+
+    ``separator``: default: the one that a text contains, if any.
+    """
+    separator = separator or separator_in(before) or separator_in(after)
+    old, new = fact_lines(before, separator), fact_lines(after, separator)
     pairs = match_facts(old, new)
     kept = set(pairs.values())
     rewritten = [
