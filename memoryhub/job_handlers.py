@@ -19,7 +19,7 @@ from memoryhub import sweeps
 from memoryhub.backups import folder
 from memoryhub.demo.building import build_demo
 from memoryhub.forgetting.hub_erasure import erase_person
-from memoryhub.forgetting.requests import carry_out_receipt
+from memoryhub.forgetting.requests import carry_out_receipt, withdraw_request
 from memoryhub.jobs.downloads import create_file
 from memoryhub.jobs.kinds import ALL, Clock, JobKind
 from memoryhub.jobs.progress import Postponed, Progress, TryAgain
@@ -143,6 +143,7 @@ KINDS = {
         lane="long",
         label=gettext_noop("Erasure"),
         is_cancellable=lambda _job: False,
+        on_end=withdraw_request,
         audited=ALL,
         details=erasure_files,
     ),

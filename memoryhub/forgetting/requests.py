@@ -7,6 +7,7 @@ works from the keyed hashes of the receipt and contains no word of it.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from django.db import transaction
 
@@ -55,6 +56,12 @@ def carry_out_receipt(receipt: Forgotten, *, by: By) -> bool:
     if receipt.workspace:
         discard_copies(receipt.workspace, by.at)
     return vacuum()
+
+
+def withdraw_request(job: Job, _now: datetime) -> None:
+    """Delete the receipt of an erasure that was cancelled before it erased anything, here or in the whole hub."""
+    if job.status == Job.Status.CANCELLED:
+        Forgotten.objects.filter(pk=job.options.get("receipt", 0), workspace=job.workspace, counts={}).delete()
 
 
 @db_retry.retried

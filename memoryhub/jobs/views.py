@@ -23,7 +23,15 @@ from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.layouts.snapshot import LABELS
 from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job
-from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, is_hub_operator, visible_workspaces
+from memoryhub.permissions import (
+    EDITOR,
+    OPERATOR,
+    by_person,
+    get_workspace,
+    has_role,
+    is_hub_operator,
+    visible_workspaces,
+)
 from sessions_app.models import Membership, Workspace
 
 SHOWN_ON_RUNS_PAGE = 3  # a link leads to the rest
@@ -64,20 +72,29 @@ def work_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
 
 
 def _rows(request: HttpRequest, items: list[WorkItem]) -> list[WorkRow]:
-    mine = Membership.objects.filter(user_id=request.user.pk or 0).exclude(role=Membership.Role.VIEWER)
-    edited = set(mine.values_list("workspace_id", flat=True))
+    mine = Membership.objects.filter(user_id=request.user.pk or 0)
+    roles = {(workspace, role) for workspace, role in mine.values_list("workspace_id", "role")}
     is_operator = is_hub_operator(request.user)
-    return [
-        work_row(item, may_decide=is_operator or (item.workspace is not None and item.workspace.pk in edited))
-        for item in items
-    ]
+
+    def may_decide(item: WorkItem) -> bool:
+        wanted = {OPERATOR, _deciding_role(item.kind)}
+        return is_operator or (
+            item.workspace is not None and any((item.workspace.pk, one) in roles for one in wanted)
+        )
+
+    return [work_row(item, may_decide=may_decide(item)) for item in items]
+
+
+def _deciding_role(kind: str) -> str:
+    """Return the role that cancels and repeats work: only who may forget can cancel an erasure."""
+    return OPERATOR if kind == Job.Kind.ERASURE else EDITOR
 
 
 @require_GET
 def job_page(request: HttpRequest, pk: int) -> HttpResponse:
     job = _get_job(request, pk)
     item = job_item(job, timezone.now())
-    may_decide = job.workspace is None or has_role(request.user, job.workspace, EDITOR)
+    may_decide = job.workspace is None or has_role(request.user, job.workspace, _deciding_role(job.kind))
     file = find_file(job)
     row = work_row(item, may_decide=may_decide)
     if row.url != request.path:  # a kind with its own page
@@ -104,7 +121,7 @@ def _indexes(job: Job) -> list[dict[str, Any]]:
 
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    job = _get_job(request, pk, role=EDITOR)
+    job = _get_job(request, pk, decides=True)
     try:
         cancel_job(job, by=by_person(request))
     except MemoryHubError as error:
@@ -114,7 +131,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
-    job = _get_job(request, pk, role=EDITOR)
+    job = _get_job(request, pk, decides=True)
     if job.kind == Job.Kind.IMPORT:  # a new import needs its own report
         raise Http404
     try:
@@ -127,7 +144,7 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     """Return the file that a job created. It contains unmasked secrets, so it needs an editor."""
-    job = _get_job(request, pk, role=EDITOR)
+    job = _get_job(request, pk, decides=True)
     file = find_file(job)
     if not file:
         elsewhere = gettext("The file is on %(host)s. Download it from the hub there.") % {"host": other_host(job)}
@@ -150,9 +167,10 @@ def to_job(request: HttpRequest, job: Job, *, is_new: bool) -> HttpResponse:
     return redirect("job", job.pk)
 
 
-def _get_job(request: HttpRequest, pk: int, *, role: str = Membership.Role.VIEWER) -> Job:
+def _get_job(request: HttpRequest, pk: int, *, decides: bool = False) -> Job:
     job: Job = get_object_or_404(Job.objects.select_related("workspace"), pk=pk, kind__in=listed_kinds())
     if job.workspace is not None:
+        role = _deciding_role(job.kind) if decides else Membership.Role.VIEWER
         get_workspace(request, job.workspace.slug, role=role)
     elif not is_hub_operator(request.user):
         raise Http404

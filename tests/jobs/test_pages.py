@@ -8,12 +8,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from knowledge_app.models import Forgotten, KnowledgeEntry
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub.forgetting.erasure import ErasureRequest
+from memoryhub.forgetting.requests import request_forgetting
 from memoryhub.jobs.queue import do_next_job, request_job
 from memoryhub.models import Job
 from memoryhub.processes import this_process
 from memoryhub.sync.import_requests import request_import
 from memoryhub.sync.views import export
-from sessions_app.models import AuditRecord, Workspace
+from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import By
 from tests.hub import PERSON, open_at, talk
 
@@ -24,6 +28,16 @@ PAGE = "/work/"
 @pytest.fixture(autouse=True)
 def home(settings, tmp_path):
     settings.MEMORYHUB_HOME, settings.MEMORYHUB_BACKUP_DIR = tmp_path, tmp_path / "backups"
+
+
+@pytest.fixture
+def operator(workspace) -> Client:
+    """A person with the role operator in this workspace only."""
+    user = User.objects.create_user("opal")
+    Membership.objects.create(user=user, workspace=workspace, role=Membership.Role.OPERATOR)
+    client = Client()
+    client.force_login(user)
+    return client
 
 
 @pytest.fixture
@@ -105,6 +119,24 @@ def test_a_job_is_cancelled_and_requested_again(editor: Client, workspace):
     assert again["Location"] == f"/work/{Job.objects.latest('id').pk}/"
     assert Job.objects.count() == 2
     assert "already finished" in text(editor.post(f"/work/{job.pk}/cancel/", follow=True))
+
+
+def test_a_cancelled_erasure_leaves_no_receipt(editor: Client, operator: Client, workspace):
+    add_knowledge(workspace, "Anna likes tea", category="learned_fact", by=By(PERSON, timezone.now()))
+    wish = ErasureRequest("person", ("Anna",))
+    job = request_forgetting(workspace, wish, expected=1, reason="", by=By(PERSON, timezone.now()))
+
+    assert editor.post(f"/work/{job.pk}/cancel/").status_code == 404
+    assert f"/work/{job.pk}/cancel/" not in text(editor.get(PAGE))
+    assert Forgotten.objects.filter(workspace=workspace).exists()
+    assert f"/work/{job.pk}/cancel/" in text(operator.get(PAGE))
+    assert "Cancelled" in text(operator.post(f"/work/{job.pk}/cancel/", follow=True))
+    assert not Forgotten.objects.exists()
+    assert KnowledgeEntry.objects.get().content == "Anna likes tea"
+    operator.post(f"/work/{job.pk}/retry/")
+    do_next_job(clock=timezone.now)
+    assert "job_without_receipt" in Job.objects.latest("id").error_code
+    assert KnowledgeEntry.objects.get().content == "Anna likes tea"
 
 
 def test_a_stranded_job_says_how_to_start_a_worker(editor: Client, workspace):
