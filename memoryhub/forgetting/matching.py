@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from memoryhub.forgetting.markup import FILLER, without_markup
+from memoryhub.lib.content_check.normalising import SELECTORS
 from memoryhub.lib.search.tokenizing import HANGUL, UNSPACED
 from memoryhub.lib.text.forgotten import MARK
 
@@ -46,6 +47,9 @@ class Digest:
     hash: str
 
 
+_SELECTOR = re.compile(f"[\u034f{SELECTORS}]")  # not displayed, as those of the category Cf
+
+
 @lru_cache
 def _pieces() -> re.Pattern[str]:
     """Return the token pattern: a character of an unspaced script, or a word with its combining marks."""
@@ -65,7 +69,7 @@ def _folded(word: str) -> str:
     if word.isascii():
         return word.lower()
     plain = "".join(c for c in unicodedata.normalize("NFKC", word) if unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFC", plain.casefold())
+    return unicodedata.normalize("NFC", _SELECTOR.sub("", plain).casefold())
 
 
 def composed(text: str) -> str:

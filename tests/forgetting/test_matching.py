@@ -39,6 +39,7 @@ KEY = b"k" * 32
         ("Anna Weber", '{"a": "hello\\nAnna\\tWeber"}', '{"a": "hello\\n[forgotten]"}'),
         ("new users", "C:\\new users", "C:\\[forgotten]"),
         ("Anna", "An\u00adna, An\u200bna", "[forgotten], [forgotten]"),
+        ("Anna", "An\ufe0fna, An\u180bna, An\u034fna", "[forgotten], [forgotten], [forgotten]"),
     ],
 )
 def test_whole_words_are_matched_in_any_case(phrase, text, left):

@@ -20,7 +20,12 @@ LEGITIMATE_INVISIBLE = re.compile(  # joiners that scripts and emoji need, and s
     "|(?<=[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2600-\u27bf\U0001f000-\U0001faff])"
     "|(?<=[^\\W\\d_])\u00ad(?=[^\\W\\d_])|^\ufeff"
 )
-MARKS = re.compile("[\u0300-\u036f\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f"  # of variants of the character before; up to 16
+MARKS = re.compile(
+    f"[{SELECTORS}\u0300-\u036f\u0483-\u0489\u0610-\u061a\u0640\u064b-\u065f\u0670"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+)
+_AFTER_LATIN = re.compile(r"(?<=[a-z\u00df-\u024f\u0370-\u052f])[^\w\s\x00-\u02ff]+")
 # Letters that look like Latin ones (Unicode's confusables, the ones in use), after folding case and marks.
 _LOOKALIKES = str.maketrans(
     "авекмнорстухіјѕһԁԛԝѵғӏαβγεηικνορτυχωϲϳɑɡıɩʟɴʀɪɢʜᴀʙᴄᴅᴇᴊᴋᴍᴏᴘꜱᴛᴜᴠᴡᴢʏ",
@@ -52,12 +57,19 @@ _MAX_DECODED = 4_000
 
 
 def fold(text: str) -> str:
-    """Return text for matching: NFKC, lower case, without invisible characters, accents and Arabic points."""
+    """Return text for matching: NFKC, lower case, without invisible characters, accents and Arabic points.
+
+    Latin, Greek and Cyrillic letters lose the marks of all scripts.
+    """
     if text.isascii():
         return text.lower()
     visible = INVISIBLE.sub("", text.translate(_SQUARED))
-    decomposed = unicodedata.normalize("NFKD", visible).lower()
-    return unicodedata.normalize("NFC", MARKS.sub("", decomposed))
+    decomposed = MARKS.sub("", unicodedata.normalize("NFKD", visible).lower())
+    return unicodedata.normalize("NFC", _AFTER_LATIN.sub(_unmarked, decomposed))
+
+
+def _unmarked(signs: re.Match[str]) -> str:
+    return "".join(sign for sign in signs.group() if not unicodedata.category(sign).startswith("M"))
 
 
 def plain_form(text: str) -> str:

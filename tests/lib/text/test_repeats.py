@@ -66,3 +66,8 @@ def test_lines_that_repeat_themselves_take_linear_time(comparisons):
 )
 def test_words_contain_others_without_gaps(words, inner, is_there):
     assert contains(tuple(words.split()), tuple(inner.split())) is is_there
+
+
+@pytest.mark.parametrize("mark", "\ufe0f\u180b\u20d0\u0e31")
+def test_marks_in_a_word_do_not_split_it(mark):
+    assert words_of(f"The vault ke{mark}y is blue") == ("the", "vault", "key", "is", "blue")
