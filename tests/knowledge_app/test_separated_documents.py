@@ -8,11 +8,14 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.services.documents import fact_steps
 from knowledge_app.services.documents.editing import bring_back, edit_fact, remove_facts, save_text
 from knowledge_app.services.documents.fact_edits import recategorise_facts, withdraw_facts
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.proposals import append_fact, propose_text
 from knowledge_app.services.removed_texts import RemovedTexts
+from memoryhub.agents.api_tokens import Caller, issue_token
+from memoryhub.agents.operations.corrections import correct
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import DocumentLimit, DocumentRecord
 from memoryhub.lib.text.change_guard import compare_facts
@@ -218,3 +221,31 @@ def test_entries_are_compared_if_only_one_text_has_a_separator():
     changes = compare_facts("Ana likes tea", join_entries(["Ana likes tea", "Bob smokes"], "§"))
 
     assert ([one.text for one in changes.added], changes.removed, changes.old_count) == (["Bob smokes"], [], 1)
+
+
+@pytest.mark.parametrize(("content", "entry"), [("", "Ana takes the early train"), (TEXT, "Ana has a cat")])
+def test_an_agent_proposes_to_change_its_entry_if_a_person_reworded_it(workspace, content, entry):
+    document = take(workspace, content)
+    append_fact(document, entry, by=BY_AGENT)
+    edit_fact(fact(entry), text="Nothing of that", category="", section="", by=BY)
+    token, _ = issue_token(workspace, AGENT.name, ("append",), by=BY)
+
+    changed = correct(Caller(token, "mcp"), "fact", fact("Nothing").pk, "Ana takes the express", now=NOW)
+
+    assert changed["status"] == "proposed"
+    assert "Nothing of that" in text_of(document)
+
+
+def test_an_agent_proposes_to_change_its_fact_if_too_many_revisions_came_since(workspace, monkeypatch):
+    document = take(workspace, "- tea is hot\n", separator="")
+    append_fact(document, "Ana takes the early train", by=BY_AGENT)
+    edit_fact(fact("Ana takes"), text="Ana takes the late bus", category="", section="", by=BY)
+    token, _ = issue_token(workspace, AGENT.name, ("append",), by=BY)
+    monkeypatch.setattr(fact_steps, "MAX_REVISIONS", 3)
+    for number in range(4):
+        append_fact(document, f"Note {number} about the harbour", by=BY_AGENT)
+
+    changed = correct(Caller(token, "mcp"), "fact", fact("Ana takes").pk, "Ana takes the express", now=NOW)
+    own = correct(Caller(token, "mcp"), "fact", fact("Note 3").pk, "Note 3 about the river", now=NOW)
+
+    assert (changed["status"], own["status"]) == ("proposed", "changed")

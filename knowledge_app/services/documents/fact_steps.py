@@ -37,33 +37,38 @@ def steps_of(fact: Fact) -> list[Step]:
 
     The texts of the latest 200 revisions are followed back from the fact's last text, line by line.
     """
+    return followed_steps(fact)[0]
+
+
+def followed_steps(fact: Fact) -> tuple[list[Step], bool]:
+    """Return what ``steps_of`` does, and whether the text was followed back to the revision that added the fact."""
     last = fact.died.number - 1 if fact.died else None
     numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
     stored = fact.document.revisions.exclude(MemoryRevision.OF_FILE)  # which may have lines that are held
-    revisions = stored.filter(numbers).order_by("-number")[:MAX_REVISIONS]
+    revisions = stored.filter(numbers).order_by("-number")[: MAX_REVISIONS + 1]
     if fact.document.head_id == fact.born_id:  # it is new: there is nothing to follow
         revisions = revisions.none()
-    text, steps = fact.text, []
-    for newer, older in pairwise(revisions.iterator(chunk_size=4)):
-        if is_oversize(older.content):
-            break
-        earlier = _text_before(text, newer.content, older.content)
+    text, steps, is_whole = fact.text, [], True
+    for number, (newer, older) in enumerate(pairwise(revisions.iterator(chunk_size=4)), 1):
+        is_known = number < MAX_REVISIONS and not is_oversize(older.content)
+        earlier = _text_before(text, newer.content, older.content, fact.document.separator) if is_known else None
         if earlier is None:
+            is_whole = False
             break
         if earlier != text:
             steps.append(Step("reworded", newer, text))
             text = earlier
     steps.append(Step("added", fact.born, text))
     steps.reverse()
-    return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps
+    return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps, is_whole
 
 
-def _text_before(text: str, newer: str, older: str) -> str | None:
+def _text_before(text: str, newer: str, older: str, separator: str) -> str | None:
     """Return the text of a fact in the revision before, or None if the newer one added it."""
-    if text in newer and text in older and text in {line.text for line in fact_lines(older)}:
+    if text in newer and text in older and text in {line.text for line in fact_lines(older, separator)}:
         return text
-    before: list[FactLine] = fact_lines(older)
-    after = fact_lines(newer)
+    before: list[FactLine] = fact_lines(older, separator)
+    after = fact_lines(newer, separator)
     here = next((number for number, line in enumerate(after) if line.text == text), None)
     if here is None:
         return text

@@ -9,7 +9,7 @@ from typing import Any
 
 from knowledge_app.models import Fact, KeyValue, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import with_fact, without_facts
-from knowledge_app.services.documents.fact_steps import steps_of
+from knowledge_app.services.documents.fact_steps import followed_steps
 from knowledge_app.services.documents.proposals import MAX_FACT, Written, propose_text, write_text
 from knowledge_app.services.held_rows import unheld
 from knowledge_app.services.rows.agent_changes import propose_if_needed
@@ -150,11 +150,12 @@ def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: da
 
 
 def _is_own_fact(caller: Caller, fact: Fact) -> bool:
-    """Tell whether the agent wrote each wording of a fact, and no person verified it."""
+    """Tell whether the agent is known to have written each wording of a fact, and no person verified it."""
     if fact.last_verified_at is not None:
         return False
     own = (caller.actor.kind, caller.actor.name)
-    return all((step.revision.author_kind, step.revision.author_name) == own for step in steps_of(fact))
+    steps, is_whole = followed_steps(fact)
+    return is_whole and all((step.revision.author_kind, step.revision.author_name) == own for step in steps)
 
 
 def _written(pk: int, written: Written, base: int) -> Document:
