@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,13 @@ def test_compose_passes_on_the_settings_of_signing_in(service):
 
     assert len(about) >= 9
     assert {name: passed[name].partition(":-")[0] for name in about} == {name: f"${{{name}" for name in about}
+
+
+@pytest.mark.parametrize("name", ["memoryhub", "memoryhub-worker"])
+def test_systemd_keeps_starting_while_the_database_is_away(name):
+    unit = ConfigParser(strict=False, interpolation=None)
+    unit.read(ROOT / "deploy" / f"{name}.service")
+    limit_seconds, limit = 10, 5  # systemd gives up after so many starts in so many seconds
+
+    assert unit["Service"]["Restart"] == "on-failure"
+    assert int(unit["Service"]["RestartSec"]) * (limit - 1) > limit_seconds
