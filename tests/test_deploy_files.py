@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from configparser import ConfigParser
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from django.conf import settings
+
+from memoryhub.asgi import application
 
 ROOT = Path(settings.BASE_DIR)
 
@@ -46,3 +49,18 @@ def test_systemd_keeps_starting_while_the_database_is_away(name):
 
     assert unit["Service"]["Restart"] == "on-failure"
     assert int(unit["Service"]["RestartSec"]) * (limit - 1) > limit_seconds
+
+
+def test_haproxy_asks_the_hubs_for_what_needs_no_database():
+    hubs = (ROOT / "deploy" / "cluster" / "haproxy.cfg").read_text().partition("listen hubs")[2]
+    path, host = re.search(r"http-check send meth GET uri (\S+) ver HTTP/1.1 hdr Host (\S+)", hubs).groups()
+    headers = [(b"host", host.encode())]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers, "scheme": "http"}
+    sent = []
+
+    async def send(message: dict) -> None:
+        sent.append(message)
+
+    asyncio.run(application(scope, None, send))
+
+    assert sent[0]["status"] == int(re.search(r"http-check expect status (\d+)", hubs)[1])
