@@ -117,7 +117,7 @@ class Drill:
 
     def kill(self, cluster: Cluster, part: str, seconds: float) -> str:
         """Kill a part, start it again after so many seconds, and return a line about it."""
-        name, began = cluster.find(part), time.monotonic()
+        name, began = wait_for(part, lambda: cluster.find(part)), time.monotonic()
         retried, self.ledger.longest = self.ledger.longest, 0.0
         appended = len(self.ledger.acknowledged)
         cluster.kill(name)

@@ -277,13 +277,14 @@ def started_at(pid: int) -> str:
     return "" if fields[0] == "Z" else fields[19]
 
 
-def wait_for(what: str, is_true: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until a condition is true. Raises TimeoutError."""
+def wait_for(what: str, found: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
+    """Wait until something is true, and return it. Raises TimeoutError."""
     deadline = time.monotonic() + seconds
-    while not is_true():
+    while not (value := found()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"Waited {seconds:.0f} s for {what}.")
         time.sleep(0.2)
+    return value
 
 
 def own_folder(folder: Path) -> Path:
