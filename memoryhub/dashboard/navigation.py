@@ -138,6 +138,7 @@ SECTIONS = (
         ),
     ),
 )
+HUB_TABS = ((gettext_noop("Queue"), "hub-inbox"), (gettext_noop("Decided"), "hub-decided"))
 TAB_OF = {  # subpages
     "sessions:detail": "sessions:list",
     "sessions:session-statistics": "sessions:list",
@@ -220,7 +221,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     ]
     search_url = reverse("search", args=[current.slug]) if current else reverse("hub-search")
     nav: dict[str, Any] = {"workspace": current, "workspaces": workspaces, "search_url": search_url}
-    nav |= _sections(request, current) if current else {"sections": []}
+    nav |= _sections(request, current) if current else {"sections": [], "tabs": _hub_tabs(request)}
     is_operator = is_hub_operator(request.user)
     nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
     nav["version"] = hub_version()
@@ -276,6 +277,16 @@ def _sections(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
         "tabs": [tab for tab in tabs if not tab["is_empty"]],
         "empty_tabs": [tab for tab in tabs if tab["is_empty"]],
     }
+
+
+def _hub_tabs(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the tabs of the inbox of all workspaces if the page is one of them."""
+    here = _current_page(request)
+    tabs = [
+        {"label": gettext(label), "url": reverse(name), "current": name == here, "count": None}
+        for label, name in HUB_TABS
+    ]
+    return tabs if any(tab["current"] for tab in tabs) else []
 
 
 def visible_tabs(section: Section, *, is_operator: bool) -> list[Tab]:

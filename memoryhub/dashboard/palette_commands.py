@@ -19,6 +19,7 @@ SESSION_PAGES = ("sessions:detail", "sessions:session-statistics", "session-cont
 HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("All workspaces"), "home", "overview", False),
     (gettext_lazy("Inbox of all workspaces"), "hub-inbox", "inbox", False),
+    (gettext_lazy("Decided in all workspaces"), "hub-decided", "inbox", False),
     (gettext_lazy("Search all workspaces"), "hub-search", "search", False),
     (gettext_lazy("Saved searches"), "hub-saved-searches", "search", False),
     (gettext_lazy("Documents by person"), "people-documents", "user", False),

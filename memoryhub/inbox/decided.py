@@ -19,6 +19,7 @@ from knowledge_app.services.held_rows import LINKS
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.held_row_decisions import REASON
 from memoryhub.inbox.items import LOADERS, short, text_of_row
+from memoryhub.inbox.queue import QueueScope
 from memoryhub.inbox.sources import IS_CONFLICT
 from memoryhub.models import Job
 from memoryhub.runs.part_decisions import undo_approval_url, undo_url
@@ -31,6 +32,7 @@ KINDS: dict[str, Promise] = {
     "run": _("Runs"),
     "failure": _("Imports and jobs"),
 }
+Workspaces = QuerySet[Workspace]
 PEOPLE = (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
 PAGES = {
     "knowledge": "knowledge:knowledge-entry",
@@ -63,45 +65,49 @@ class Decision:
     needs_operator: bool = False
 
 
-def decision_records(workspace: Workspace, kind: str = "") -> QuerySet[AuditRecord]:
+def decision_records(scope: QueueScope, kind: str = "") -> QuerySet[AuditRecord]:
     """Return the audit records of decisions, unordered. ``kind``: one of KINDS, "" for all."""
     wanted = Q(pk__in=[])
     for name in [kind] if kind in KINDS else KINDS:
-        wanted |= CONDITIONS[name](workspace)
-    return AuditRecord.objects.filter(wanted, workspace=workspace, actor_kind__in=PEOPLE)
+        wanted |= CONDITIONS[name](scope.workspaces)
+    own = Q(workspace__in=scope.workspaces)
+    own |= Q(workspace=None) if scope.of_hub else Q()
+    return AuditRecord.objects.filter(own, wanted, actor_kind__in=PEOPLE).select_related("workspace")
 
 
-def _changes(_workspace: Workspace) -> Q:
+def _changes(_workspaces: Workspaces) -> Q:
     return Q(action__in=("change.approved", "change.rejected"))
 
 
-def _additions(workspace: Workspace) -> Q:
-    held = HeldRow.objects.filter(workspace=workspace).exclude(history_entry=None)
+def _additions(workspaces: Workspaces) -> Q:
+    held = HeldRow.objects.filter(workspace__in=workspaces).exclude(history_entry=None)
     is_rejected = Q(object_kind="workspace") | Q(object_id__in=_keys(held, "history_entry_id"))
     withdrawn = Q(action="history.withdrawn") & is_rejected
-    return Q(action="row.approved") | withdrawn | _edits(workspace, f'"reason":"{REASON}"')
+    return Q(action="row.approved") | withdrawn | _edits(workspaces, f'"reason":"{REASON}"')
 
 
-def _findings(workspace: Workspace) -> Q:
-    return _edits(workspace, OF_EDITS)
+def _findings(workspaces: Workspaces) -> Q:
+    return _edits(workspaces, OF_EDITS)
 
 
-def _edits(workspace: Workspace, part: str) -> Q:
-    runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT).annotate(text=Cast("options", TextField()))
+def _edits(workspaces: Workspaces, part: str) -> Q:
+    runs = Run.objects.filter(workspace__in=workspaces, kind=Run.Kind.EDIT).annotate(
+        text=Cast("options", TextField())
+    )
     runs = runs.filter(text__contains=part).exclude(text__contains='"action":"undo"')
     return Q(action="rows.edited", object_id__in=_keys(runs, "pk"))
 
 
-def _runs(workspace: Workspace) -> Q:
+def _runs(workspaces: Workspaces) -> Q:
     """Held runs that were approved or rejected without a held change, and dismissed ones."""
-    log = AuditRecord.objects.filter(workspace=workspace, object_kind="run")
+    log = AuditRecord.objects.filter(workspace__in=workspaces, object_kind="run")
     waited = Q(action="run.held") | Q(action="run.finished", detail__contains='"status":"held"')
-    of_changes = HeldChange.objects.filter(workspace=workspace).exclude(run=None)
+    of_changes = HeldChange.objects.filter(workspace__in=workspaces).exclude(run=None)
     is_own = ~Q(object_id__in=_keys(of_changes, "run_id")) & Q(object_id__in=log.filter(waited).values("object_id"))
     return Q(action="run.dismissed") | Q(action__in=("run.approved", "run.cancelled")) & is_own
 
 
-def _failures(_workspace: Workspace) -> Q:
+def _failures(_workspaces: Workspaces) -> Q:
     return Q(action__in=("import.dismissed", "job.dismissed"))
 
 
@@ -110,7 +116,7 @@ def _keys(rows: QuerySet[Any], name: str) -> QuerySet[Any]:
     return keys
 
 
-CONDITIONS: dict[str, Callable[[Workspace], Q]] = {
+CONDITIONS: dict[str, Callable[[Workspaces], Q]] = {
     "change": _changes,
     "addition": _additions,
     "finding": _findings,
@@ -119,7 +125,7 @@ CONDITIONS: dict[str, Callable[[Workspace], Q]] = {
 }
 
 
-def load_decisions(workspace: Workspace, records: Sequence[AuditRecord]) -> list[Decision]:
+def load_decisions(workspaces: Workspaces, records: Sequence[AuditRecord]) -> list[Decision]:
     """Return the decisions of records, in order. A fixed number of queries."""
     groups: defaultdict[str, list[AuditRecord]] = defaultdict(list)
     for record in records:
@@ -127,16 +133,20 @@ def load_decisions(workspace: Workspace, records: Sequence[AuditRecord]) -> list
     found: dict[int, Decision] = {}
     for group, several in groups.items():
         load = GROUPS.get(group)
-        found |= {one.record.pk: one for one in load(workspace, several)} if load else {}
+        found |= {one.record.pk: one for one in load(workspaces, several)} if load else {}
     return [found[record.pk] for record in records if record.pk in found]
+
+
+def _url(record: AuditRecord, name: str, pk: int) -> str:
+    return reverse(name, args=[record.workspace.slug, pk]) if record.workspace else ""
 
 
 def _pks(records: Iterable[AuditRecord]) -> set[int]:
     return {int(record.object_id) for record in records if record.object_id.isdecimal()}
 
 
-def _of_changes(workspace: Workspace, records: Sequence[AuditRecord]) -> list[Decision]:
-    rows = HeldChange.objects.filter(workspace=workspace).select_related("workspace").defer("proposed", "raw")
+def _of_changes(workspaces: Workspaces, records: Sequence[AuditRecord]) -> list[Decision]:
+    rows = HeldChange.objects.filter(workspace__in=workspaces).select_related("workspace").defer("proposed", "raw")
     changes = rows.in_bulk(_pks(records))
     conflicts = set(rows.filter(IS_CONFLICT, pk__in=changes).values_list("pk", flat=True))
     texts = LOADERS["change"](changes)
@@ -159,15 +169,15 @@ def _of_changes(workspace: Workspace, records: Sequence[AuditRecord]) -> list[De
                 line=texts[change.pk].line,
                 reason=change.decision_reason if stands else "",
                 proposer=change.proposer,
-                url=reverse("held-change", args=[workspace.slug, change.pk]),
+                url=_url(record, "held-change", change.pk),
                 undo=undo_url([change]) if stands else "",
             )
         )
     return found
 
 
-def _of_approvals(workspace: Workspace, records: Sequence[AuditRecord]) -> list[Decision]:
-    texts, in_use = _rows(workspace, ((record.object_kind, pk) for record in records for pk in _pks([record])))
+def _of_approvals(workspaces: Workspaces, records: Sequence[AuditRecord]) -> list[Decision]:
+    texts, in_use = _rows(workspaces, ((record.object_kind, pk) for record in records for pk in _pks([record])))
     latest = {(record.object_kind, record.object_id): record.pk for record in sorted(records, key=lambda one: one.pk)}
     found = []
     for record in records:
@@ -183,21 +193,21 @@ def _of_approvals(workspace: Workspace, records: Sequence[AuditRecord]) -> list[
                 is_accepted=True,
                 is_undone=place in texts and not stands,
                 proposer=record.detail.get("author_name", ""),
-                url=reverse(page, args=[workspace.slug, place[1]]) if page and place in texts else "",
+                url=_url(record, page, place[1]) if page and place in texts else "",
                 undo=undo_approval_url(record) if stands else "",
             )
         )
     return found
 
 
-def _rows(workspace: Workspace, places: Iterable[tuple[str, int]]) -> tuple[dict[Any, str], set[Any]]:
+def _rows(workspaces: Workspaces, places: Iterable[tuple[str, int]]) -> tuple[dict[Any, str], set[Any]]:
     """Return the texts of rows by their link and key, and which of them agents may use."""
     wanted: defaultdict[str, set[int]] = defaultdict(set)
     for link, pk in places:
         wanted[link].add(pk)
     texts, in_use = {}, set()
     for model, link in LINKS.items():
-        rows = model._default_manager.filter(workspace=workspace, pk__in=wanted.get(link, ()))
+        rows = model._default_manager.filter(workspace__in=workspaces, pk__in=wanted.get(link, ()))
         for row in rows.select_related("hold") if link in wanted else ():
             texts[link, row.pk] = short(text_of_row(row))
             if getattr(row, "hold", None) is None and row.withdrawn_at is None:  # type: ignore[attr-defined]
@@ -205,17 +215,17 @@ def _rows(workspace: Workspace, places: Iterable[tuple[str, int]]) -> tuple[dict
     return texts, in_use
 
 
-def _of_history(workspace: Workspace, records: Sequence[AuditRecord]) -> list[Decision]:
+def _of_history(workspaces: Workspaces, records: Sequence[AuditRecord]) -> list[Decision]:
     """Return the rejected history entries; those that were rejected at once are one decision."""
-    texts, _in_use = _rows(workspace, (("history_entry", pk) for pk in _pks(records)))
+    texts, _in_use = _rows(workspaces, (("history_entry", pk) for pk in _pks(records)))
     titles = {record.pk: texts.get((record.object_kind, int(record.object_id)), record.text) for record in records}
     return [Decision(record, _("Addition"), _("Rejected"), titles[record.pk]) for record in records]
 
 
-def _of_runs(workspace: Workspace, records: Sequence[AuditRecord]) -> list[Decision]:
+def _of_runs(workspaces: Workspaces, records: Sequence[AuditRecord]) -> list[Decision]:
     """Return the edits of rows and of findings, and the decisions about held and stopped runs."""
-    runs = Run.objects.filter(workspace=workspace).in_bulk(_pks(records))
-    titles = _titles(workspace, runs)
+    runs = Run.objects.filter(workspace__in=workspaces).in_bulk(_pks(records))
+    titles = _titles(workspaces, runs)
     found = []
     for record in records:
         run = runs.get(int(record.object_id))
@@ -234,8 +244,8 @@ def _of_runs(workspace: Workspace, records: Sequence[AuditRecord]) -> list[Decis
                 is_accepted=record.action == "run.approved",
                 is_undone=is_undone,
                 words=run.options.get("along", {}).get("words", "") if is_edit else "",
-                url=reverse("run", args=[workspace.slug, run.pk]),
-                undo=reverse("undo-run", args=[workspace.slug, run.pk]) if may_undo else "",
+                url=_url(record, "run", run.pk),
+                undo=_url(record, "undo-run", run.pk) if may_undo else "",
             )
         )
     return found
@@ -250,7 +260,7 @@ def _outcome(record: AuditRecord, run: Run) -> tuple[str | Promise, str | Promis
     return _("Addition"), _("Rejected")
 
 
-def _titles(workspace: Workspace, runs: dict[int, Run]) -> dict[int, str]:
+def _titles(workspaces: Workspaces, runs: dict[int, Run]) -> dict[int, str]:
     """Return the text of the first row that each edit changed or would change."""
     firsts: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for run in runs.values():
@@ -258,21 +268,21 @@ def _titles(workspace: Workspace, runs: dict[int, Run]) -> dict[int, str]:
             firsts[run.options["table"]][run.pk] = run.options["units"][0][0]
     titles: dict[int, str] = {}
     for table, first in firsts.items():
-        texts = _texts(workspace, table, set(first.values()))
+        texts = _texts(workspaces, table, set(first.values()))
         titles |= {run: texts[pk] for run, pk in first.items() if pk in texts}
     return titles
 
 
-def _texts(workspace: Workspace, table: str, pks: set[int]) -> dict[int, str]:
+def _texts(workspaces: Workspaces, table: str, pks: set[int]) -> dict[int, str]:
     if table == "concerns":
         found = LOADERS["finding"](pks)
         return {pk: text.quote or text.title for pk, text in found.items()}
     link = LINKS.get(TABLES[table].model, "")
-    texts, _in_use = _rows(workspace, ((link, pk) for pk in pks))
+    texts, _in_use = _rows(workspaces, ((link, pk) for pk in pks))
     return {pk: text for (_link, pk), text in texts.items()}
 
 
-def _of_failures(_workspace: Workspace, records: Sequence[AuditRecord]) -> list[Decision]:
+def _of_failures(_workspaces: Workspaces, records: Sequence[AuditRecord]) -> list[Decision]:
     kind = records[0].object_kind
     model: Any = ImportReport if kind == "import" else Job
     pks = _pks(records)
@@ -300,7 +310,7 @@ def _of_failures(_workspace: Workspace, records: Sequence[AuditRecord]) -> list[
     return found
 
 
-GROUPS: dict[str, Callable[[Workspace, Sequence[AuditRecord]], list[Decision]]] = {
+GROUPS: dict[str, Callable[[Workspaces, Sequence[AuditRecord]], list[Decision]]] = {
     "held_change": _of_changes,
     "row.approved": _of_approvals,
     "history_entry": _of_history,

@@ -4,6 +4,7 @@ from memoryhub.inbox.views import accept_safe, decided, dismissals, inbox
 
 urlpatterns = [
     path("inbox/", inbox.hub_inbox, name="hub-inbox"),
+    path("inbox/decided/", decided.hub_decided, name="hub-decided"),
     path("inbox/decide/", inbox.decide_item, name="decide-item"),
     path("w/<slug:slug>/inbox/", inbox.inbox, name="inbox"),
     path("w/<slug:slug>/inbox/accept-safe/", accept_safe.accept_safe, name="accept-safe"),

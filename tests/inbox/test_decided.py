@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -11,7 +12,7 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.proposed_edits import propose_edit
 from memoryhub.models import Job
-from sessions_app.models import ImportReport, Run
+from sessions_app.models import ImportReport, Membership, Run, Workspace
 from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW
 from tests.hygiene.test_scanning import TOKEN, knowledge, scan
@@ -20,6 +21,7 @@ from tests.inbox.test_inbox import ORDER, TEXT, decide, head, propose
 
 pytestmark = pytest.mark.django_db
 DECIDED = "/w/atlas/review/decided/"
+HUB = "/inbox/decided/"
 
 
 def flagged(workspace, text: str = ORDER) -> HeldRow:
@@ -158,10 +160,59 @@ def test_the_list_is_filtered_and_paged(workspace, editor, viewer_client):
     assert "No matches" in viewer_client.get(DECIDED, {"who": "nobody"}).content.decode()
 
 
-def test_a_page_of_decisions_takes_few_queries(workspace, editor):
+def test_the_hub_lists_the_decisions_of_the_readers_workspaces_only(workspace, editor, admin_client):
+    other = Workspace.objects.create(slug="nova", name="Nova")
+    mine = flagged(workspace)
+    theirs = add_knowledge(other, f"{ORDER} In Nova.", category="learned_fact", by=By(AGENT, NOW)).entry
+    decide(editor, f"row-{mine.pk}", "reject")
+    decide(admin_client, f"row-{HeldRow.objects.get(knowledge=theirs).pk}", "accept")
+    decide(admin_client, f"import-{imported(None, status='failed').pk}", "dismiss")
+
+    [one] = editor.get(HUB).context["decisions"]
+    assert (one.title, bool(one.undo)) == (ORDER, True)
+    page = editor.get(HUB, {"who": "admin"}).content.decode()
+    assert ("In Nova" in page, "Nova" in page, "No matches" in page) == (False, False, True)
+
+    found = admin_client.get(HUB).context["decisions"]
+    assert [(str(one.label), getattr(one.record.workspace, "name", "")) for one in found] == [
+        ("Import", ""),
+        ("Addition", "Nova"),
+        ("Addition", "Atlas"),
+    ]
+    assert all(one.undo for one in found)
+    assert found[1].url == f"/w/nova/knowledge/{theirs.pk}/"
+    assert '<a href="/w/nova/"><bdi>Nova</bdi></a>' in admin_client.get(HUB).content.decode()
+    for one in found:
+        undo(admin_client, one)
+    assert HeldRow.objects.waiting().count() == 2
+    assert ImportReport.objects.get().dismissed_at is None
+
+
+def test_the_hub_offers_undo_by_the_role_in_each_workspace(workspace, viewer, viewer_client, editor, admin_client):
+    other = Workspace.objects.create(slug="nova", name="Nova")
+    Membership.objects.create(workspace=other, user=viewer, role=Membership.Role.EDITOR)
+    for one in (workspace, other):
+        entry = add_knowledge(one, ORDER, category="learned_fact", by=By(AGENT, NOW)).entry
+        decide(admin_client, f"row-{HeldRow.objects.get(knowledge=entry).pk}", "accept")
+
+    found = viewer_client.get(HUB).context["decisions"]
+
+    assert [(one.record.workspace.slug, bool(one.undo)) for one in found] == [("nova", True), ("atlas", False)]
+    assert editor.get(HUB).context["decisions"][0].record.workspace == workspace
+
+
+def test_somebody_without_a_workspace_sees_no_decisions(workspace, editor, client):
+    decide(editor, f"row-{flagged(workspace).pk}", "reject")
+    client.force_login(User.objects.create_user("nemo"))
+
+    assert client.get(HUB).context["decisions"] == []
+
+
+@pytest.mark.parametrize("address", [DECIDED, HUB])
+def test_a_page_of_decisions_takes_few_queries(workspace, editor, address):
     def count() -> int:
         with CaptureQueriesContext(connection) as queries:
-            editor.get(DECIDED)
+            editor.get(address)
         return len(queries)
 
     decide(editor, f"row-{flagged(workspace).pk}", "reject")

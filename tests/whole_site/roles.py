@@ -117,6 +117,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "webhooks": ("operator", "operator"),
     "delete-webhook": ("-", "operator"),
     "hub-inbox": ("stranger", "stranger"),
+    "hub-decided": ("stranger", "stranger"),
     "decide-item": ("-", "nobody"),  # without an item
     "inbox": ("viewer", "viewer"),
     "accept-safe": ("editor", "editor"),
