@@ -21,6 +21,8 @@ from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.scope import whole_scope
 from memoryhub.lib.content_check.shape import EXPLANATIONS
 from memoryhub.origins.explanation import explain
+from memoryhub.runs.part_decisions import undo_approval_url
+from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON
 
@@ -80,6 +82,21 @@ def test_editors_approve_and_remove_and_viewers_do_not(workspace, entry, editor,
     assert HistoryEntry.objects.get().withdrawn_at is not None
     assert "This has been decided already." in again
     assert "Inbox zero" in again
+
+
+def test_the_page_of_a_row_says_who_added_or_accepted_it(workspace, entry, editor):
+    def about(pk: int) -> str:
+        page = editor.get(url("knowledge:knowledge-entry", pk)).content.decode()
+        return page.partition('<p class="subtitle">')[2].partition("</p>")[0]
+
+    assert "added by <bdi>atlas</bdi>" in about(entry.pk)
+    held = HeldRow.objects.get()
+    editor.post(url("approve-held-row", held.pk))
+    assert "Proposed by <bdi>atlas</bdi>, accepted by <bdi>edda</bdi> <time" in about(entry.pk)
+
+    editor.post(undo_approval_url(AuditRecord.objects.get(action="row.approved")))
+
+    assert "added by <bdi>atlas</bdi>" in about(entry.pk)
 
 
 def test_all_held_rows_are_removed_together(workspace, entry, editor, viewer_client):

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from knowledge_app.services.held_rows import text_hash
+from knowledge_app.services.held_rows import LINKS, text_hash
 from knowledge_app.services.rows.restoring import restore_row
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.edit_responses import after_edit, answer_chosen, answer_edit, list_address
@@ -37,7 +37,7 @@ from memoryhub.permissions import (
     readable_text,
     record_reveal,
 )
-from sessions_app.models import Membership, Run, Workspace
+from sessions_app.models import AuditRecord, Membership, Run, Workspace
 from sessions_app.services.access_log import seen_rows
 
 SHOWN_STATES = 50
@@ -181,6 +181,17 @@ def row_context(request: HttpRequest, workspace: Workspace, kind: EditableKind, 
         "hold_seen": text_hash(row) if hold else "",
         "states": list(row.history.order_by("-history_id")[:SHOWN_STATES]),
         "may_edit": has_role(request.user, workspace, EDITOR),
+        **_authors(row, is_held=hold is not None),
+    }
+
+
+def _authors(row: Any, *, is_held: bool) -> dict[str, AuditRecord | None]:
+    """Return the records that say who added a row in the hub, and who approved it last if it was held."""
+    own = AuditRecord.objects.filter(workspace=row.workspace, object_kind=LINKS[type(row)], object_id=str(row.pk))
+    records = {one.action: one for one in own.filter(action__in=("knowledge.added", "row.approved")).order_by("pk")}
+    return {
+        "added": records.get("knowledge.added"),
+        "approved": None if is_held else records.get("row.approved"),
     }
 
 
