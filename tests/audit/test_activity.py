@@ -54,6 +54,9 @@ def test_the_records_of_a_run_are_one_row(told, viewer_client):
 
     row, *_, earlier = response.context["rows"][0]
     assert (row.action, [one.action for one in earlier]) == ("run.finished", ["run.started", "run.requested"])
+    page = response.content.decode()
+    assert '<span class="badge">Run</span>' in page
+    assert "run.finished" not in page
     assert "2 earlier steps" in response.content.decode()
     assert len(response.context["rows"]) == 3
 

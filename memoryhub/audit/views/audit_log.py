@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.audit.audit_log import AuditFilter, export_lines, filter_records, record_export
-from memoryhub.audit.audit_log_forms import AuditFilterForm
+from memoryhub.audit.audit_log_forms import AuditFilterForm, subject_label
 from memoryhub.audit.timeline import OF_JOBS, author_label
 from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.http.downloads import streaming_download
@@ -59,6 +59,7 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 keys.get(row.session_id or 0),
                 read_time(row.detail.get("taken_at"), UTC),
                 author_label(row.actor_name),
+                subject_label(row.action),
                 earlier,
             )
             for row, earlier in _with_earlier(page.rows)
