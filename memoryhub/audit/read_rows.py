@@ -13,6 +13,7 @@ from django.utils.translation import gettext, ngettext
 
 from knowledge_app.models import (
     CachedResponse,
+    Concern,
     Fact,
     HistoryEntry,
     KeyValue,
@@ -21,6 +22,7 @@ from knowledge_app.models import (
     Observation,
 )
 from memoryhub.audit.access_log import TABLES, access_label
+from memoryhub.hygiene.concern_rows import rows_of_concerns
 from memoryhub.lib.content_check.hidden_content import show_invisible
 from memoryhub.lib.masked_text import masked
 from memoryhub.models import AccessedRow, AccessRecord
@@ -34,6 +36,7 @@ DETAILS: dict[str, tuple[Any, str, str]] = {  # tables whose rows have their own
     "key_values": (KeyValue, "knowledge:key-value", "key"),
     "cached": (CachedResponse, "knowledge:cached-response", "preview"),
 }
+FINDINGS = "concerns"  # a table of edits
 LABEL_CHARS = 90
 READ_CHARS = 400  # of a text, so that a secret at the end of the label is masked as a whole
 RowsByTable = Mapping[str, Mapping[int, Any]]
@@ -87,6 +90,13 @@ def _find_history(workspace: Workspace, pks: set[int]) -> Mapping[int, Any]:
     return {pk: (position, content) for pk, position, content in rows}
 
 
+def _find_findings(workspace: Workspace, pks: set[int]) -> Mapping[int, Place]:
+    """Return the text and page of the first row of each finding."""
+    concerns = list(Concern.objects.filter(workspace=workspace, pk__in=pks))
+    found = rows_of_concerns(workspace, concerns, may_forget=False)
+    return {concern.pk: (excerpt(rows[0].text), rows[0].url) for concern, rows in found if rows}
+
+
 FINDERS: dict[str, Callable[[Workspace, set[int]], Mapping[int, Any]]] = {
     ENTRIES: _find_sessions,
     "sessions": _find_sessions,
@@ -96,6 +106,7 @@ FINDERS: dict[str, Callable[[Workspace, set[int]], Mapping[int, Any]]] = {
     "facts": _find_facts,
     "summaries": _find_summaries,
     "history": _find_history,
+    FINDINGS: _find_findings,
 } | {table: _find_details(table) for table in DETAILS}
 
 
@@ -111,6 +122,8 @@ def _place(workspace: Workspace, row: AccessedRow, found: RowsByTable) -> Place:
         label = gettext("%(document)s revision %(number)s") % {"document": name, "number": row.first}
         url = f"{reverse('documents:document', args=[slug, pk])}?revision={row.first}"
         return label, url if found_row else ""
+    if row.table == FINDINGS:
+        return found_row or ("", "")
     name = gettext("memory line") if row.table == "facts" else TABLES.get(row.table, row.table)
     if found_row is None:
         return f"{name} {pk}", ""

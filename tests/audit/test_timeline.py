@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import HeldRow
+from knowledge_app.models import Concern, HeldRow
 from knowledge_app.services.rows.held_row_decisions import approve_row
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.undoable_edits import edit_rows
@@ -20,6 +20,7 @@ from memoryhub.models import AccessRecord
 from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import Actor, By, record
 from tests.hub import AGENT, NOW, PERSON, compress, open_at, talk
+from tests.hygiene.test_scanning import TOKEN, scan
 from tests.inbox.test_inbox import ORDER, TEXT, decide, propose
 
 pytestmark = pytest.mark.django_db
@@ -138,6 +139,19 @@ def test_changes_of_rows_show_their_text_instead_of_numbers(workspace, editor):
         ("Knowledge entry held for review: instruction", [place]),
         ("Knowledge entry added", [place]),
     ]
+
+
+def test_decided_findings_show_the_text_that_they_are_about(workspace, editor):
+    entry = add_knowledge(workspace, f"{ORDER} {TOKEN}", category="learned_fact", by=By(PERSON, NOW)).entry
+    scan(workspace)
+    decide(editor, f"finding-{Concern.objects.get(kind='secret').pk}", "dismiss")
+
+    [item] = [item for item in shown(editor, kind="changes").items if "finding" in item.text]
+
+    [(label, url)] = item.places
+    assert label.startswith(ORDER)
+    assert TOKEN not in label
+    assert url == reverse("knowledge:knowledge-entry", args=["atlas", entry.pk])
 
 
 def test_an_approved_change_is_one_item_that_leads_to_the_change(workspace, editor):
