@@ -25,7 +25,7 @@ GROUP_TEXTS = {
     ),
     "budget": ngettext_lazy("%(count)d session is over budget.", "%(count)d sessions are over budget.", "count"),
     "concerns": ngettext_lazy("%(count)d scan finding.", "%(count)d scan findings.", "count"),
-    "note": ngettext_lazy("%(count)d import has notes.", "%(count)d imports have notes.", "count"),
+    "note": ngettext_lazy("%(count)d import has warnings.", "%(count)d imports have warnings.", "count"),
 }
 
 

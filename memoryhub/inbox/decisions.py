@@ -173,7 +173,7 @@ def _import(request: HttpRequest, report: ImportReport, _action: str) -> Outcome
 
 
 def _notes(request: HttpRequest, _report: ImportReport, _action: str) -> Outcome:
-    """Dismiss the notes of all imports that the group has for this person."""
+    """Dismiss the warnings of all imports that the group has for this person."""
     scope = role_scope(request.user)
     workspace: Workspace | None = getattr(request, "memory_workspace", None)
     operated = scope.operated.filter(pk=workspace.pk) if workspace else scope.operated
@@ -184,7 +184,7 @@ def _notes(request: HttpRequest, _report: ImportReport, _action: str) -> Outcome
 
 
 def noted_imports(workspaces: Any, now: Any) -> list[int]:
-    """Return the keys of the imports with notes in some workspaces, the latest first."""
+    """Return the keys of the imports with warnings in some workspaces, the latest first."""
     rows = unfixed_imports(workspaces, now).exclude(status=ImportReport.Status.FAILED)
     return list(rows.order_by("-pk").values_list("pk", flat=True)[:MAX_CHOSEN])
 

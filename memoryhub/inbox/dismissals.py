@@ -1,4 +1,4 @@
-"""Dismiss failed imports, notes of imports and failed jobs, so that they no longer need attention."""
+"""Dismiss failed imports, warnings of imports and failed jobs, so that they no longer need attention."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def first_imports(now: datetime) -> list[AttentionItem]:
 
 
 def unfixed_imports(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[ImportReport]:
-    """Return the latest import of each workspace if it failed, or has notes of a week, and wasn't dismissed."""
+    """Return the latest import of each workspace if it failed, or has warnings of a week, and wasn't dismissed."""
     finished = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
     newest = workspaces.annotate(latest_report=Subquery(finished.order_by("-id").values("pk")[:1]))
     reports = ImportReport.objects.filter(pk__in=newest.values("latest_report"))
@@ -126,8 +126,8 @@ def _report(report: ImportReport, count: int) -> AttentionItem:
         text = _("The last import failed: %(error)s") % {"error": report.error}
     else:
         text = ngettext(
-            "The last import has %(count)d note.",
-            "The last import has %(count)d notes.",
+            "The last import has %(count)d warning.",
+            "The last import has %(count)d warnings.",
             count,
         ) % {"count": count}
         url = f"{url}#problems"

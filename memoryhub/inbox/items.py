@@ -274,9 +274,9 @@ def _imports(pks: Collection[int]) -> dict[int, _Text]:
 
 
 def _notes(pks: Collection[int], workspaces: QuerySet[Workspace]) -> dict[int, _Text]:
-    """Return the text of the one item for all imports with notes."""
+    """Return the text of the one item for all imports with warnings."""
     count = len(noted_imports(workspaces, _now()))
-    text = ngettext("%(count)d import has notes.", "%(count)d imports have notes.", count) % {"count": count}
+    text = ngettext("%(count)d import has warnings.", "%(count)d imports have warnings.", count) % {"count": count}
     return dict.fromkeys(pks, _Text(text, _("Lines that couldn't be imported")))
 
 

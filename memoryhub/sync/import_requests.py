@@ -237,7 +237,7 @@ def _workspace_of(report: ImportReport) -> Workspace | None:
 
 
 def _earlier_dismissal(report: ImportReport) -> datetime | None:
-    """Return when the notes of the workspace's previous import were dismissed, if this one has no others."""
+    """Return when the warnings of the workspace's previous import were dismissed, if this one has no others."""
     earlier = ImportReport.objects.filter(workspace=report.workspace, pk__lt=report.pk, status=Job.Status.DONE)
     previous = earlier.exclude(workspace=None).order_by("-id").first()
     if previous is None or previous.dismissed_at is None:

@@ -104,7 +104,7 @@ def test_notes_of_several_imports_share_the_last_row(admin_client, workspace):
 
     assert (held.action, held.url) == ("Review", f"/w/atlas/review/{change.pk}/")
     assert (budget.action, budget.kind) == ("Compress now", "budget")
-    assert (notes.text, notes.url, notes.action) == ("3 imports have notes.", "?needs=note#needs-you", "Show")
+    assert (notes.text, notes.url, notes.action) == ("3 imports have warnings.", "?needs=note#needs-you", "Show")
     assert [item.name for item in listed["attention_items"]] == ["Agent 0", "Agent 1", "Agent 2"]
     assert listed["attention_hidden"] == 2
     ImportReport.objects.update(dismissed_at=timezone.now())

@@ -124,7 +124,7 @@ def test_the_page_lists_projects_and_imports_the_selected_ones(admin_client, hom
     assert page.count("checked") == 2  # what is imported isn't selected again
     ImportReport.objects.update(added={"entries": 38}, problem_count=4)
     page = admin_client.get(response["Location"]).content.decode()
-    assert ["38 new messages" in page, "4 notes" in page] == [True, True]
+    assert ["38 new messages" in page, "4 warnings" in page] == [True, True]
 
     admin_client.post(reverse("import-projects"), {"path": str(home), "project": [ATLAS]})
     assert 'class="button primary">Import selected' in page

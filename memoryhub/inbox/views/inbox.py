@@ -182,7 +182,7 @@ def _named(text: str, title: str) -> str:
 def _load_for_decision(request: HttpRequest, table: str, pk: int) -> Any:
     """Return the row if the person may decide it, None if it is gone. Raises Http404.
 
-    A row that is gone, or in another workspace than the form says, is answered alike. The notes of imports are one
+    A row that is gone, or in another workspace than the form says, is answered alike. The warnings of imports are one
     item over all workspaces; those of others are left out when they are dismissed.
     """
     try:
