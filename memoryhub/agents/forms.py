@@ -41,7 +41,7 @@ class TokenForm(forms.Form):
         max_length=MAX_NAME,
         label=_("Agent name"),
         help_text=_("Shown next to everything the agent writes and reads."),
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "autofocus": True}),
     )
     scopes = forms.MultipleChoiceField(
         label=_("Scopes"),

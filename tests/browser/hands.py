@@ -1,4 +1,4 @@
-"""Two ways to use a page: with a mouse, and with the keyboard only."""
+"""Three ways to use a page: with a mouse, with the keyboard only, and on a phone."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 MOST_TABS = 200
+HAS_FOCUS = "element => element === document.activeElement"
 PICTURES = os.environ.get("JOURNEY_PICTURES", "")  # folder for screenshots; empty for none
 SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
 
 
 @dataclass
 class Hand:
-    """What both can do. ``name`` is used for screenshots."""
+    """What all can do. ``journey`` is used for screenshots. ``steps``: what was clicked, activated or decided."""
 
     page: Page
     journey: str = ""
     step: int = 0
+    steps: int = 0
 
     def link(self, name: str) -> None:
         self.press(self.page.get_by_role("link", name=name, exact=True).locator("visible=true").first)
@@ -62,6 +64,10 @@ class Hand:
     def choose(self, target: Locator, label: str) -> None:
         raise NotImplementedError
 
+    def decide(self, target: Locator, key: str) -> None:
+        """Decide by the button, or by its key."""
+        self.press(target)
+
     def look(self, name: str) -> None:
         """Take four screenshots of the page if JOURNEY_PICTURES is set."""
         if not PICTURES:
@@ -79,17 +85,26 @@ class Hand:
 
 class Mouse(Hand):
     def press(self, target: Locator) -> None:
+        self.steps += 1
         target.click()
 
     def write(self, target: Locator, text: str) -> None:
-        target.click()
+        expect(target).to_be_visible()
+        if not target.evaluate(HAS_FOCUS):
+            self.press(target)
         target.fill(text)
 
     def tick(self, target: Locator) -> None:
-        target.click()
+        self.press(target)
 
     def choose(self, target: Locator, label: str) -> None:
+        self.steps += 1
         target.select_option(label=label)
+
+
+class Phone(Mouse):
+    def __post_init__(self) -> None:
+        self.page.set_viewport_size({"width": 390, "height": 844})
 
 
 class Keyboard(Hand):
@@ -97,7 +112,11 @@ class Keyboard(Hand):
 
     def press(self, target: Locator) -> None:
         self._reach(target)
-        self.page.keyboard.press("Enter")
+        self._type("Enter")
+
+    def decide(self, target: Locator, key: str) -> None:
+        expect(target).to_be_visible()
+        self._type(key)
 
     def write(self, target: Locator, text: str) -> None:
         self._reach(target)
@@ -107,17 +126,22 @@ class Keyboard(Hand):
 
     def tick(self, target: Locator) -> None:
         self._reach(target)
-        self.page.keyboard.press("Space")
+        self._type("Space")
 
     def choose(self, target: Locator, label: str) -> None:
         self._reach(target)
+        self.steps += 1
         self.page.keyboard.type(label)
         self.page.keyboard.press("Tab")
+
+    def _type(self, key: str) -> None:
+        self.steps += 1
+        self.page.keyboard.press(key)
 
     def _reach(self, target: Locator) -> None:
         expect(target).to_be_visible()
         for _ in range(MOST_TABS):
-            if target.evaluate("element => element === document.activeElement"):
+            if target.evaluate(HAS_FOCUS):
                 break
             self.page.keyboard.press("Tab")
         else:
