@@ -9,6 +9,7 @@ from knowledge_app.services.documents.revisions import open_document, revise_doc
 from sessions_app.models import ImportReport, Session, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at
+from tests.inbox.test_inbox import ORDER, TEXT, propose
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PHONE = {"width": 390, "height": 844}
@@ -114,6 +115,22 @@ def test_an_open_item_of_the_inbox_fills_the_screen(phone: Page, demo: None):
     expect(phone.locator(".section-tabs")).to_be_hidden()
     phone.locator(".inbox-back a").click()
     expect(phone.locator(".section-tabs")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [320, 360])
+def test_the_bar_of_a_review_has_one_row_of_buttons_and_covers_nothing(page: Page, workspace: Workspace, width: int):
+    change = propose(workspace, TEXT.replace("- tea at four\n", "").replace("- Bo cooks", f"- {ORDER}"))
+    for path in (f"/w/atlas/review/{change.pk}/", f"/inbox/?item=change-{change.pk}"):
+        page.set_viewport_size({"width": width, "height": 640})
+        page.goto(path)
+        bar = page.locator(".review-bar")
+        expect(bar).to_be_visible()
+        assert len({button.bounding_box()["y"] for button in bar.locator(".button").all()}) <= 1
+        assert bar.bounding_box()["height"] < 95
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+        page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        last = page.locator(".part").last.bounding_box()
+        assert last["y"] + last["height"] <= bar.bounding_box()["y"]
 
 
 def test_figures_of_workspaces_are_not_cut_off(phone: Page, workspace: Workspace):
