@@ -1,13 +1,13 @@
 """Tell which fields of knowledge entries, observations and key-values people decided about.
 
-People wrote them, corrected them, verified or withdrew the row. Agents and their files can only propose to change
-these fields.
+People wrote them or corrected them. They verified, approved, withdrew or restored the row, or merged others into it:
+then its text is among the fields. Agents and their files can only propose to change these.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -45,7 +45,7 @@ BATCH_ROWS = 500
 def decided_fields(rows: Sequence[Any]) -> dict[int, set[str]]:
     """Return, by primary key, the fields of rows of one table that people decided about.
 
-    ``withdrawn_at`` is among them if people withdrew the row. A verified row has its text among them.
+    ``withdrawn_at`` is among them if people withdrew the row.
     """
     if not rows:
         return {}
@@ -53,7 +53,9 @@ def decided_fields(rows: Sequence[Any]) -> dict[int, set[str]]:
     edited: dict[int, set[str]] = defaultdict(set)
     for start in range(0, len(rows), BATCH_ROWS):
         batch = rows[start : start + BATCH_ROWS]
-        for pk, changed in (*_edited(batch), *((pk, names) for pk in _written(batch))):
+        text = (REPEATING[type(rows[0])],)
+        wanted = (*((pk, names) for pk in _written(batch)), *((pk, text) for pk in approved(batch)))
+        for pk, changed in (*_edited(batch), *wanted):
             edited[pk].update(changed)
     return {row.pk: _decided(row, edited[row.pk], names) for row in rows}
 
@@ -61,10 +63,9 @@ def decided_fields(rows: Sequence[Any]) -> dict[int, set[str]]:
 def _decided(row: Any, edited: set[str], names: Sequence[str]) -> set[str]:
     if row.withdrawn_at and "withdrawn_at" in edited:
         return {*names, "withdrawn_at"}
-    decided = edited & set(names)
-    if isinstance(row, KeyValue):
-        return set(names) if decided else set()
-    return decided | ({"content"} if row.last_verified_at else set())
+    is_wanted = "withdrawn_at" in edited or getattr(row, "last_verified_at", None)
+    decided = edited & set(names) | ({REPEATING[type(row)]} if is_wanted else set())
+    return set(names) if decided and isinstance(row, KeyValue) else decided
 
 
 def _edited(rows: Sequence[Any]) -> Iterator[tuple[int, Collection[str]]]:
@@ -75,7 +76,31 @@ def _edited(rows: Sequence[Any]) -> Iterator[tuple[int, Collection[str]]]:
     )
     for pk, before, options in edits.values_list("object_id", "before", "run__options"):
         if (options.get("actor") or [""])[0] in PEOPLE:
-            yield pk, FROM_FILES[model] if options["action"] == "add" else before or ()
+            yield pk, _named(model, options["action"], before or {})
+
+
+def _named(model: type[Model], action: str, before: Mapping[str, Any]) -> Collection[str]:
+    """Return the fields that an edit decides about: a merge the text of the row that stays."""
+    is_kept = action == "merge" and "withdrawn_at" not in before
+    return FROM_FILES[model] if action == "add" else [*before, REPEATING[model]] if is_kept else before
+
+
+def approved(rows: Sequence[Any]) -> set[int]:
+    """Return the held rows of one table that people approved, and not only their keys."""
+    latest: dict[int, AuditRecord] = {}
+    records = AuditRecord.objects.filter(
+        workspace=rows[0].workspace_id,
+        action__in=("row.approved", "row.held"),
+        object_kind=NAMES[type(rows[0])].removesuffix("s"),
+        object_id__in=[str(row.pk) for row in rows],
+    )
+    for record in records.order_by("id"):
+        latest[int(record.object_id)] = record
+    return {pk for pk, record in latest.items() if record.action == "row.approved" and _is_of_text(record)}
+
+
+def _is_of_text(approval: AuditRecord) -> bool:
+    return {one["field"] for one in approval.detail["findings"]} != {"key"}
 
 
 def _written(rows: Sequence[Any]) -> Iterator[int]:

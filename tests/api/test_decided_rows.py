@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import HeldRow, KeyValue, KnowledgeEntry
-from knowledge_app.services.rows.held_row_decisions import approve_row
+from knowledge_app.services.rows.held_row_decisions import approve_row, undo_approval
 from knowledge_app.services.rows.key_values import write_value
-from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from knowledge_app.services.rows.knowledge import add_knowledge, merge_groups, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.lib.tables import Table
 from memoryhub.runs.review import approve_run
@@ -30,9 +30,12 @@ def by_person() -> By:
     return By(PERSON, timezone.now())
 
 
+def table_of(row: KeyValue | KnowledgeEntry) -> str:
+    return "key_values" if isinstance(row, KeyValue) else "knowledge"
+
+
 def edit(row: KeyValue | KnowledgeEntry, action: str, **values: object) -> None:
-    table = "key_values" if isinstance(row, KeyValue) else "knowledge"
-    edit_rows(row.workspace, table, action, [row.pk], values=values, by=by_person())
+    edit_rows(row.workspace, table_of(row), action, [row.pk], values=values, by=by_person())
 
 
 @pytest.fixture
@@ -258,3 +261,59 @@ def test_too_many_proposals_are_refused_and_change_nothing(agent, workspace, mon
     assert [one.status_code for one in answers] == [202, 409]
     assert answers[1].json()["code"] == "too_many_proposals"
     assert OLD not in prompt(agent)
+
+
+def undone_withdrawal(row: KeyValue | KnowledgeEntry) -> None:
+    undo_edit(edit_rows(row.workspace, table_of(row), "withdraw", [row.pk], by=by_person()), by=by_person())
+
+
+def restored(row: KeyValue | KnowledgeEntry) -> None:
+    edit(row, "withdraw")
+    edit(row, "return")
+
+
+@pytest.mark.parametrize("restore", [restored, undone_withdrawal])
+def test_what_a_person_withdrew_and_restored_changes_when_a_person_approves(agent, home, entry, restore):
+    for row in (home, entry):
+        restore(row)
+
+    answers = [
+        agent("PUT", "/value?key=home", {"value": NEW}),
+        agent("PATCH", f"/knowledge/{entry.pk}", {"content": NEW}),
+    ]
+
+    assert [one.status_code for one in answers] == [202, 202]
+    assert (value(agent), prompt(agent)) == (OLD, f"[learned_fact] {OLD}")
+
+
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_what_a_person_approved_changes_when_a_person_approves(agent, is_undone):
+    agent("PUT", "/value?key=home", {"value": ORDER})
+    pk = agent("POST", "/knowledge", {"content": ORDER}).json()["id"]
+    approvals = [approve_row(held, by=by_person()) for held in HeldRow.objects.all()]
+    for approval in approvals if is_undone else ():
+        undo_approval(approval, by=by_person())
+
+    answers = [
+        agent("PUT", "/value?key=home", {"value": NEW}),
+        agent("PATCH", f"/knowledge/{pk}", {"content": NEW}),
+    ]
+
+    assert [one.status_code for one in answers] == ([200, 200] if is_undone else [202, 202])
+
+
+def test_an_entry_into_which_a_person_merged_others_changes_when_a_person_approves(agent, entry, workspace):
+    other = agent("POST", "/knowledge", {"content": f"{OLD}!", "tags": ["address"]}).json()["id"]
+    merge_groups(workspace, [[entry.pk, other]], by=by_person())
+
+    assert agent("PATCH", f"/knowledge/{entry.pk}", {"content": NEW}).status_code == 202
+
+
+@pytest.mark.parametrize("action", ["tag", "recategorise"])
+def test_tags_and_a_category_that_a_person_set_stay_and_the_text_is_the_agents(agent, entry, action):
+    edit(entry, action, category="error_pattern", add=["address"])
+
+    text = agent("PATCH", f"/knowledge/{entry.pk}", {"content": NEW})
+    back = agent("PATCH", f"/knowledge/{entry.pk}", {"category": "learned_fact", "tags": []})
+
+    assert (text.status_code, back.status_code) == (200, 202)

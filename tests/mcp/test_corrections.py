@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from knowledge_app.models import Fact, HeldChange, KnowledgeEntry, Observation
+from knowledge_app.models import Fact, HeldChange, HeldRow, KnowledgeEntry, Observation
 from knowledge_app.services.documents.editing import curate_facts
 from knowledge_app.services.documents.fact_edits import undo_revision
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.proposals import append_fact
+from knowledge_app.services.rows.held_row_decisions import approve_row
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
@@ -90,6 +91,31 @@ def test_a_row_that_a_person_edited_is_no_longer_the_agents_own(workspace, token
     edit_rows(workspace, "observations", "assign", [row.pk], values={"content": "The limit is 70"}, by=BY)
 
     assert correct(token, row).structured_content["status"] == "proposed"
+
+
+def approved(row):
+    approve_row(HeldRow.objects.create(workspace=row.workspace, observation=row, created_at=NOW), by=BY)
+
+
+def restored(row):
+    for action in ("withdraw", "return"):
+        edit_rows(row.workspace, "observations", action, [row.pk], by=BY)
+
+
+def verified(row):
+    edit_rows(row.workspace, "observations", "verify", [row.pk], by=BY)
+
+
+@pytest.mark.parametrize("decide", [approved, restored, verified])
+def test_a_row_that_a_person_decided_about_is_no_longer_the_agents_own(workspace, token, decide):
+    row = observed(workspace)
+    decide(row)
+
+    results = [correct(token, row), call(token, "memory_withdraw", kind="finding", id=row.pk)]
+
+    assert [one.structured_content["status"] for one in results] == ["proposed", "proposed"]
+    row.refresh_from_db()
+    assert (row.content, row.withdrawn_at) == ("The limit is 50", None)
 
 
 def test_a_rejected_proposal_changes_nothing(workspace, token):
@@ -236,7 +262,7 @@ def test_memory_write_says_that_a_persons_value_waits(workspace):
     assert result.structured_content["run"] == run.pk
     assert result.content[0].text == (
         f"Not saved yet: run {run.pk} is waiting for a person, "
-        "because it changes what a person wrote, corrected, verified or withdrew."
+        "because it changes what a person wrote, corrected, verified, approved, withdrew or restored."
     )
     assert call(token, "memory_read", key="port").content[0].text == "8080"
 

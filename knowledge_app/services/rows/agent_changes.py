@@ -25,7 +25,7 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.workspaces import lock_workspace
 
-DECIDED = "changes what a person wrote, corrected, verified or withdrew"
+DECIDED = "changes what a person wrote, corrected, verified, approved, withdrew or restored"
 
 
 @dataclass(frozen=True)
