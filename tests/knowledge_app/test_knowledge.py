@@ -72,6 +72,25 @@ def test_what_a_person_withdrew_an_agent_does_not_bring_back(workspace):
     assert add(workspace, "likes tea").entry.withdrawn_at is None
 
 
+@pytest.mark.parametrize("moves", [["error_pattern"], ["error_pattern", "user_preference"]])
+def test_an_agent_that_adds_what_a_person_moved_adds_nothing(workspace, moves):
+    entry = add(workspace, "likes tea", actor=AGENT).entry
+    for category in moves:
+        recategorise(workspace, [entry.pk], category, by=BY)
+
+    added = add(workspace, "likes tea", actor=AGENT)
+
+    assert (added.entry, added.is_new, added.entry.category) == (entry, False, moves[-1])
+    assert add(workspace, "likes tea").is_new
+
+
+def test_an_agent_may_say_the_same_in_another_category(workspace):
+    entry = add(workspace, "likes tea", category="error_pattern").entry
+    recategorise(workspace, [entry.pk], "user_preference", by=BY)
+
+    assert add(workspace, "likes tea", actor=AGENT).is_new
+
+
 def test_an_edit_in_place_keeps_the_earlier_state(workspace):
     entry = add(workspace, "likes tea").entry
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.decisions import PEOPLE, decided_fields
 from knowledge_app.services.held_rows import hold_flagged, unheld
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.row_changes import MAX_COUNT
@@ -71,8 +72,8 @@ def add_knowledge(
 ) -> Added:
     """Add an entry; one that is there already counts an access instead, as Grip has it.
 
-    A withdrawn one comes back when a person or a command adds it again; an agent's own repeat only counts. Raises
-    Invalid.
+    So does, for agents, one that a person moved out of the category. A withdrawn one comes back when a person or a
+    command adds it again; an agent's own repeat only counts. Raises Invalid.
     """
     was_unknown = category not in CATEGORIES
     chosen = DEFAULT_CATEGORY if was_unknown else category
@@ -81,6 +82,8 @@ def add_knowledge(
         lock_workspace(workspace.pk)  # serialize concurrent additions of the same content
         same = KnowledgeEntry.objects.filter(workspace=workspace, identity=content_id(chosen, text))
         known = same.order_by(F("withdrawn_at").asc(nulls_first=True), "id").first()
+        if known is None and by.actor.kind not in PEOPLE:
+            known = _moved(workspace, chosen, text)
         if known is not None:
             return Added(_used_again(known, by), is_new=False, was_unknown=was_unknown)
         entry = KnowledgeEntry(
@@ -96,6 +99,15 @@ def add_knowledge(
             updated_at=by.at,
         )
         return Added(_create(entry, by), is_new=True, was_unknown=was_unknown)
+
+
+def _moved(workspace: Workspace, category: str, text: str) -> KnowledgeEntry | None:
+    """Return the entry with a text that a person moved out of a category, if there is one."""
+    elsewhere = [content_id(other, text) for other in CATEGORIES if other != category]
+    same = list(_living(workspace).filter(identity__in=elsewhere))
+    decided = decided_fields(same)
+    moved = [entry for entry in same if "category" in decided[entry.pk]]
+    return next((entry for entry in moved if entry.history.filter(category=category).exists()), None)
 
 
 def clean_content(content: str) -> str:
@@ -121,7 +133,7 @@ def _used_again(known: KnowledgeEntry, by: By) -> KnowledgeEntry:
     KnowledgeEntry.objects.filter(pk=known.pk).update(
         access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=by.at
     )
-    if known.withdrawn_at and by.actor.kind in ("person", "command"):
+    if known.withdrawn_at and by.actor.kind in PEOPLE:
         edit_rows(known.workspace, "knowledge", "return", [known.pk], by=by)
     known.refresh_from_db()
     return known
