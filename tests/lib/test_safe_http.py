@@ -179,6 +179,28 @@ def test_a_reply_that_drips_ends_at_the_deadline(reply, names, monkeypatch):
     assert clock[0] <= 31
 
 
+@pytest.mark.parametrize("value", ["é".encode(), "é".encode("latin-1"), b"\x80"])
+def test_headers_in_other_letters_are_read(value, names, monkeypatch):
+    reply = b"HTTP/1.1 200 OK\r\nX-Name: %b\r\nContent-Length: 4\r\n\r\nhere" % value
+    names(public=[PUBLIC])
+    monkeypatch.setattr(
+        httpcore2.SyncBackend, "connect_tcp", lambda *_args, **_options: httpcore2.MockStream([reply])
+    )
+
+    with open_client(allowed=(), deadline_seconds=30) as client:
+        response = client.get("http://public.example/")
+
+    assert (response.status_code, response.text) == (200, "here")
+    assert (b"X-Name", value) in response.headers.raw
+
+
+def test_a_url_that_the_client_cannot_open_is_refused(names):
+    names(**{"☃": [PUBLIC]})
+
+    with pytest.raises(AddressRefused, match="not a valid URL"):
+        check_url("http://☃.example/")
+
+
 def respond_compressed(httpserver: HTTPServer, body: bytes, encoding: str = "gzip") -> None:
     httpserver.expect_oneshot_request("/").respond_with_data(body, headers={"Content-Encoding": encoding})
 

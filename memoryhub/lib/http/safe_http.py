@@ -52,7 +52,7 @@ _EMBEDDED_IPV4 = [  # IPv6 ranges whose addresses lead to an IPv4 address inside
 _LOOPBACK = ipaddress.ip_address("::1")
 _NOT_GLOBAL = [ipaddress.ip_network("3fff::/20"), ipaddress.ip_network("192.88.99.0/24")]  # newer than ipaddress
 _PORTS = {"http": 80, "https": 443}
-_BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
+_BODY_HEADERS = (b"content-encoding", b"content-length", b"transfer-encoding")  # of the body as it was sent
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -77,7 +77,8 @@ def split_url(url: str) -> tuple[str, int]:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
-    except ValueError as error:
+        httpx2.URL(url)
+    except (ValueError, httpx2.InvalidURL) as error:
         raise AddressRefused(gettext("This is not a valid URL: %(error)s.") % {"error": error}) from error
     if parts.scheme not in _PORTS or not host:
         raise AddressRefused(gettext("The URL must start with http:// or https:// and include a host."))
@@ -250,7 +251,7 @@ class CheckedTransport(httpx2.BaseTransport):
             raise httpx2.DecodingError(f"the reply can't be decoded: {error}", request=request) from error
         finally:
             response.close()
-        headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _BODY_HEADERS]
+        headers = [pair for pair in response.headers.raw if pair[0].lower() not in _BODY_HEADERS]
         return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     def close(self) -> None:
