@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Fact, HeldChange, HeldRow, KnowledgeEntry, Observation
-from knowledge_app.services.documents.editing import curate_facts
+from knowledge_app.services.documents.editing import curate_facts, edit_fact, save_text
 from knowledge_app.services.documents.fact_edits import undo_revision
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.proposals import append_fact
@@ -170,6 +170,33 @@ def test_an_agents_own_fact_changes_at_once_and_anothers_is_proposed(workspace, 
     undo_revision(document, changed.structured_content["revision"], by=BY)
     document.refresh_from_db()
     assert "50 places" in document.head.content
+
+
+@pytest.mark.parametrize("change", [{"category": "pool"}, {"section": "Town"}])
+@pytest.mark.parametrize("tool", ["memory_correct", "memory_withdraw"])
+def test_a_fact_that_a_person_moved_is_no_longer_the_agents_own(workspace, token, change, tool):
+    with_document(workspace, "MEMORY.md", "# Town\n- Ana keeps bees\n# Facts\n- Ben keeps hens\n")
+    append_fact(Fact.objects.first().document, "The pool has 50 places", by=SCOUT)
+    own = Fact.objects.get(text="The pool has 50 places")
+    edit_fact(own, **{"text": own.text, "category": "", "section": own.section, **change}, by=BY)
+
+    text = {"text": "The pool has 60 places"} if tool == "memory_correct" else {}
+    result = call(token, tool, kind="memory", id=own.pk, **text)
+
+    assert result.structured_content["status"] == "proposed"
+
+
+def test_a_fact_below_a_heading_that_a_person_renamed_is_still_the_agents_own(workspace, token):
+    with_document(workspace, "MEMORY.md", "# Facts\n- Ana keeps bees\n")
+    document = Fact.objects.get().document
+    append_fact(document, "The pool has 50 places", by=SCOUT)
+    document.refresh_from_db()
+    renamed = document.head.content.replace("# Facts", "# Town")
+    save_text(document, renamed, base_number=document.head.number, by=BY, reason="")
+
+    result = correct(token, Fact.objects.get(text="The pool has 50 places"), "The pool is closed", kind="memory")
+
+    assert result.structured_content["status"] == "changed"
 
 
 def test_the_category_of_a_corrected_fact_stays(workspace, token):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from memoryhub.lib.document_size import is_oversize
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 
 MAX_REVISIONS = 200  # whose texts are compared
+MOVED = "moved"
 
 
 @dataclass(frozen=True)
@@ -37,40 +39,51 @@ def steps_of(fact: Fact) -> list[Step]:
 
     The texts of the latest 200 revisions are followed back from the fact's last text, line by line.
     """
-    return followed_steps(fact)[0]
+    return [step for step in followed_steps(fact)[0] if step.action != MOVED]
 
 
 def followed_steps(fact: Fact) -> tuple[list[Step], bool]:
-    """Return what ``steps_of`` does, and whether the text was followed back to the revision that added the fact."""
+    """Return what ``steps_of`` does and moves, and whether the text was followed back to the revision that added it.
+
+    A move gives the fact another category, or takes it out of a section that stays.
+    """
     last = fact.died.number - 1 if fact.died else None
     numbers = Q(number__gte=fact.born.number) & (Q() if last is None else Q(number__lte=last))
     stored = fact.document.revisions.exclude(MemoryRevision.OF_FILE)  # which may have lines that are held
     revisions = stored.filter(numbers).order_by("-number")[: MAX_REVISIONS + 1]
     if fact.document.head_id == fact.born_id:  # it is new: there is nothing to follow
         revisions = revisions.none()
+    separator = fact.document.separator
+    after: list[FactLine] | None = None
     text, steps, is_whole = fact.text, [], True
     for number, (newer, older) in enumerate(pairwise(revisions.iterator(chunk_size=4)), 1):
         is_known = number < MAX_REVISIONS and not is_oversize(older.content)
-        earlier = _text_before(text, newer.content, older.content, fact.document.separator) if is_known else None
+        before = fact_lines(older.content, separator) if is_known else []
+        after = fact_lines(newer.content, separator) if after is None else after
+        earlier, action = _change(text, after, before) if is_known else (None, "")
         if earlier is None:
             is_whole = False
             break
-        if earlier != text:
-            steps.append(Step("reworded", newer, text))
-            text = earlier
+        if action:
+            steps.append(Step(action, newer, text))
+        text, after = earlier, before
     steps.append(Step("added", fact.born, text))
     steps.reverse()
     return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps, is_whole
 
 
-def _text_before(text: str, newer: str, older: str, separator: str) -> str | None:
-    """Return the text of a fact in the revision before, or None if the newer one added it."""
-    if text in newer and text in older and text in {line.text for line in fact_lines(older, separator)}:
-        return text
-    before: list[FactLine] = fact_lines(older, separator)
-    after = fact_lines(newer, separator)
+def _change(text: str, after: Sequence[FactLine], before: Sequence[FactLine]) -> tuple[str | None, str]:
+    """Return a fact's text before a revision, None if that added it, and what the revision did to it, if anything."""
     here = next((number for number, line in enumerate(after) if line.text == text), None)
     if here is None:
-        return text
+        return text, ""
+    same = [line for line in before if line.text == text]
+    if same:
+        sections = {line.section for line in after}
+        return text, "" if any(_is_in_place(line, after[here], sections) for line in same) else MOVED
     match = match_facts(before, after).get(here)
-    return before[match].text if match is not None else None
+    return (before[match].text, "reworded") if match is not None else (None, "")
+
+
+def _is_in_place(line: FactLine, now: FactLine, sections: Collection[str]) -> bool:
+    return line.category == now.category and (line.section == now.section or line.section not in sections)

@@ -150,7 +150,7 @@ def _change_fact(caller: Caller, pk: int, text: str | None, reason: str, now: da
 
 
 def _is_own_fact(caller: Caller, fact: Fact) -> bool:
-    """Tell whether the agent is known to have written each wording of a fact, and no person verified it."""
+    """Tell whether the agent is known to have written and moved a fact itself, and no person verified it."""
     if fact.last_verified_at is not None:
         return False
     own = (caller.actor.kind, caller.actor.name)
