@@ -54,7 +54,7 @@ def decided_fields(rows: Sequence[Any]) -> dict[int, set[str]]:
     for start in range(0, len(rows), BATCH_ROWS):
         batch = rows[start : start + BATCH_ROWS]
         text = (REPEATING[type(rows[0])],)
-        wanted = (*((pk, names) for pk in _written(batch)), *((pk, text) for pk in approved(batch)))
+        wanted = (*((pk, names) for pk in _written(batch)), *((pk, text) for pk in _approved(batch)))
         for pk, changed in (*_edited(batch), *wanted):
             edited[pk].update(changed)
     return {row.pk: _decided(row, edited[row.pk], names) for row in rows}
@@ -85,7 +85,7 @@ def _named(model: type[Model], action: str, before: Mapping[str, Any]) -> Collec
     return FROM_FILES[model] if action == "add" else [*before, REPEATING[model]] if is_kept else before
 
 
-def approved(rows: Sequence[Any]) -> set[int]:
+def _approved(rows: Sequence[Any]) -> set[int]:
     """Return the held rows of one table that people approved, and not only their keys."""
     latest: dict[int, AuditRecord] = {}
     records = AuditRecord.objects.filter(

@@ -317,3 +317,9 @@ def test_tags_and_a_category_that_a_person_set_stay_and_the_text_is_the_agents(a
     back = agent("PATCH", f"/knowledge/{entry.pk}", {"category": "learned_fact", "tags": []})
 
     assert (text.status_code, back.status_code) == (200, 202)
+
+
+def test_an_entry_that_a_person_adds_too_changes_when_a_person_approves(agent, entry, workspace):
+    add_knowledge(workspace, OLD, category="learned_fact", by=by_person())
+
+    assert agent("PATCH", f"/knowledge/{entry.pk}", {"content": NEW}).status_code == 202

@@ -72,8 +72,8 @@ def add_knowledge(
 ) -> Added:
     """Add an entry; one that is there already counts an access instead, as Grip has it.
 
-    So does, for agents, one that a person moved out of the category. A withdrawn one comes back when a person or a
-    command adds it again; an agent's own repeat only counts. Raises Invalid.
+    So does, for agents, one that a person moved out of the category. If a person or a command adds it again, a
+    withdrawn one comes back and another one is verified; an agent's own repeat only counts. Raises Invalid.
     """
     was_unknown = category not in CATEGORIES
     chosen = DEFAULT_CATEGORY if was_unknown else category
@@ -133,8 +133,8 @@ def _used_again(known: KnowledgeEntry, by: By) -> KnowledgeEntry:
     KnowledgeEntry.objects.filter(pk=known.pk).update(
         access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=by.at
     )
-    if known.withdrawn_at and by.actor.kind in PEOPLE:
-        edit_rows(known.workspace, "knowledge", "return", [known.pk], by=by)
+    if by.actor.kind in PEOPLE:
+        edit_rows(known.workspace, "knowledge", "return" if known.withdrawn_at else "verify", [known.pk], by=by)
     known.refresh_from_db()
     return known
 

@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.utils.translation import gettext
 
 from knowledge_app.models import EditedRow
-from knowledge_app.services.decisions import ADDED, approved
+from knowledge_app.services.decisions import ADDED, decided_fields
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.row_changes import Values
 from knowledge_app.services.rows.undoable_edits import carry_out_edit
@@ -26,7 +26,7 @@ MAX_COMPARED = 500  # undecided or rejected proposals that are compared, latest 
 
 
 def is_own_row(table: str, row: Any, actor: Actor) -> bool:
-    """Tell whether an agent added a row and nobody else edited or approved it since."""
+    """Tell whether an agent added a row and nobody else edited or decided about it since."""
     made = AuditRecord.objects.filter(
         workspace=row.workspace_id, action=ADDED[table], actor_kind=actor.kind, actor_name=actor.name[:200]
     )
@@ -36,7 +36,7 @@ def is_own_row(table: str, row: Any, actor: Actor) -> bool:
         is_made = made.filter(object_id=str(row.pk)).exists()
     editors = EditedRow.objects.filter(table=table, object_id=row.pk).values_list("run__options", flat=True)
     is_only = all(options.get("actor") == [actor.kind, actor.name] for options in editors)
-    return is_made and is_only and not approved([row])
+    return is_made and is_only and not decided_fields([row])[row.pk]
 
 
 def proposals_of(workspace: int, table: str, actor: Actor) -> dict[int, list[Run]]:
