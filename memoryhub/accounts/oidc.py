@@ -30,6 +30,7 @@ SECONDS = 5  # for each answer of the provider
 LEEWAY_SECONDS = 60  # for clocks that differ
 MAX_SUBJECT, MAX_EMAIL = 255, 150
 DESCRIPTION_SECONDS = 3600  # after which the provider's description and keys are read again
+_ADDRESS = re.compile(r"[\w!#$%&'*+./=?^`{|}~-]+@[\w.-]+", re.ASCII)
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
@@ -90,10 +91,10 @@ def finish(request: HttpRequest) -> tuple[Proved, str]:
 
 def _proved(claims: dict[str, Any]) -> Proved:
     email = str(claims.get("email") or "").strip() if claims.get("email_verified") is True else ""
-    is_usable = email.isascii() and email.count("@") == 1 and len(email) <= MAX_EMAIL
+    is_usable = len(email) <= MAX_EMAIL and _ADDRESS.fullmatch(email)
     subject = str(claims["sub"])
-    if not 0 < len(subject) <= MAX_SUBJECT:
-        raise ValueError("a subject of that length")
+    if not 0 < len(subject) <= MAX_SUBJECT or not subject.isprintable():
+        raise ValueError("a subject of that length or with such characters")
     email = email.lower() if is_usable else ""
     return Proved(str(claims["iss"]), subject, email, str(claims.get("preferred_username") or email))
 
