@@ -20,7 +20,7 @@ from django.db.models import Model, QuerySet, prefetch_related_objects
 
 from knowledge_app.models import HeldRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.decisions import REPEATING, keys_like_decided_ones
-from knowledge_app.services.removed_texts import RemovedTexts
+from knowledge_app.services.removed_texts import RemovedTexts, with_key
 from memoryhub.lib.content_check.precheck import findings_in
 from memoryhub.lib.layouts.records import Problem
 from memoryhub.lib.text.repeats import is_telling, words_of
@@ -160,8 +160,8 @@ def _repeats(row: Any, removed: RemovedTexts, fields: Collection[str] | None = N
     names = [name for name in TEXTS[type(row)] if fields is None or name in fields]
     for name in names if repeating else ():
         texts = _texts(getattr(row, name))
-        if name == "value" and "{" in row.value:
-            texts += [_without_keys(text) for text in texts]
+        if name == "value":
+            texts += [with_key(row.key, row.value), *([_without_keys(row.value)] if "{" in row.value else [])]
         if any(removed.has(text) for text in texts if name == repeating or is_telling(words_of(text))):
             return [{"field": name, "line": 1, "code": "removed", "message": "says again what a person removed"}]
     return []

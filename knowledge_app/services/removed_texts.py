@@ -209,11 +209,12 @@ def _numbers_of(fact: FactLine) -> range:
 
 def _rejected_edits(workspace: Workspace) -> Iterator[str]:
     """Yield the texts that people refused to give to rows."""
+    keys = _keys(workspace)
     for options in rejected_edits(workspace).values_list("options", flat=True):
         _, field = TABLES.get(options["table"], (None, ""))
         text = (options.get("values") or {}).get(field)
-        if isinstance(text, str) and _is_recognised(options["table"], text):
-            yield text
+        if isinstance(text, str):
+            yield from _said(text, keys.get(options["units"][0][0]) if options["table"] == "key_values" else None)
 
 
 def _is_prose(line: str) -> bool:
@@ -225,6 +226,7 @@ def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
     model, field = TABLES[table]
     rows = model._default_manager.filter(workspace=workspace).exclude(withdrawn_at=None)
     texts = {(pk, at): text for pk, at, text in rows.values_list("pk", "withdrawn_at", field)}
+    keys = _keys(workspace) if table == "key_values" else {}
     if not texts:
         return
     edits = _edits(workspace, table).annotate(text=Cast("after", TextField()))
@@ -234,17 +236,19 @@ def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
         for pk, after, is_agents in withdrawing.values_list("object_id", "after", "is_agents")
     }
     for (pk, at), text in texts.items():
-        if latest.get(pk) != (at, True) and _is_recognised(table, text):
-            yield text
+        if latest.get(pk) != (at, True):
+            yield from _said(text, keys.get(pk))
 
 
 def _replaced(workspace: Workspace, table: str) -> Iterator[str]:
     """Yield the texts that people replaced in rows of a table, also by undoing what agents changed."""
     field = TABLES[table][1]
     edits = _edits(workspace, table).filter(is_agents=False).annotate(text=Cast("before", TextField()))
-    befores = edits.filter(text__contains=f'"{field}":').values_list("before", flat=True)
-    texts = (before[field] for before in befores if before.get(field))
-    yield from (text for text in texts if _is_recognised(table, text))
+    befores = edits.filter(text__contains=f'"{field}":').values_list("object_id", "before")
+    keys = _keys(workspace) if table == "key_values" else {}
+    for pk, before in befores:
+        if before.get(field):
+            yield from _said(before[field], keys.get(pk))
 
 
 def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[datetime]) -> Iterator[str]:
@@ -258,7 +262,9 @@ def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[dateti
     befores = (
         imported.annotate(before=Subquery(earlier.values(field)[:1])).exclude(before=None).exclude(before=F(field))
     )
-    yield from (text for text in befores.values_list("before", flat=True) if _is_recognised(table, text))
+    keys = _keys(workspace) if table == "key_values" else {}
+    for pk, text in befores.values_list("id", "before"):
+        yield from _said(text, keys.get(pk))
 
 
 def _edits(workspace: Workspace, table: str) -> QuerySet[Any]:
@@ -271,17 +277,28 @@ def _edits(workspace: Workspace, table: str) -> QuerySet[Any]:
 
 def _corrected_values(workspace: Workspace) -> Iterator[str]:
     """Yield the values of keys in agents' files that people corrected."""
-    for corrected in (
-        KeyValue.objects.filter(workspace=workspace).exclude(corrected={}).values_list("corrected", flat=True)
-    ):
+    rows = KeyValue.objects.filter(workspace=workspace).exclude(corrected={})
+    for key, corrected in rows.values_list("key", "corrected"):
         value = corrected.get("value")
-        if isinstance(value, str) and _is_recognised("key_values", value):
-            yield value
+        if isinstance(value, str):
+            yield from _said(value, key)
 
 
-def _is_recognised(table: str, text: str) -> bool:
-    """Return whether a text says enough to be held elsewhere: the value of one key may suit another one."""
-    return table != "key_values" or is_telling(words_of(text))
+def _keys(workspace: Workspace) -> dict[int, str]:
+    return dict(KeyValue.objects.filter(workspace=workspace).values_list("pk", "key"))
+
+
+def _said(text: str, key: str | None) -> Iterator[str]:
+    """Yield what a row said: of a value what it says with its key, and alone only if that is enough elsewhere."""
+    if key is None or is_telling(words_of(text)):
+        yield text
+    if key is not None:
+        yield with_key(key, text)
+
+
+def with_key(key: str, value: str) -> str:
+    """Return what a key and its value say together."""
+    return f"{key} {value}"
 
 
 def _present_texts(workspace: Workspace, apart_from: Sequence[Model]) -> Iterator[str]:
@@ -294,3 +311,6 @@ def _present_texts(workspace: Workspace, apart_from: Sequence[Model]) -> Iterato
     for model, field in TABLES.values():
         rows = model._default_manager.filter(workspace=workspace, withdrawn_at=None, hold=None)
         yield from (text for pk, text in rows.values_list("pk", field).iterator() if (model, pk) not in new)
+        if model is KeyValue:
+            values = rows.values_list("pk", "key", "value").iterator()
+            yield from (with_key(key, value) for pk, key, value in values if (model, pk) not in new)

@@ -323,3 +323,40 @@ def test_an_entry_that_a_person_adds_too_changes_when_a_person_approves(agent, e
     add_knowledge(workspace, OLD, category="learned_fact", by=by_person())
 
     assert agent("PATCH", f"/knowledge/{entry.pk}", {"content": NEW}).status_code == 202
+
+
+CODE = "Door code of the house: 4711"
+
+
+def remove_code(agent: Call) -> None:
+    agent("POST", "/knowledge", {"content": CODE})
+    edit(KnowledgeEntry.objects.get(), "withdraw")
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("door%20code%20of%20the%20house", "4711"), ("door_code", "4711 of the house"), ("4711", CODE[:-6])],
+)
+def test_a_key_and_value_that_say_together_what_a_person_removed_are_held(agent, key, text):
+    remove_code(agent)
+
+    assert agent("PUT", f"/value?key={key}", {"value": text}).json()["held"]
+    assert not agent("PUT", f"/value?key={key}-2", {"value": "8822"}).json()["held"]
+
+
+@pytest.mark.parametrize(("action", "values"), [("withdraw", {}), ("assign", {"value": "8822"})])
+def test_what_a_person_removed_from_a_key_is_held_elsewhere(agent, action, values):
+    agent("PUT", "/value?key=door_code_of_the_house", {"value": "4711"})
+    edit(KeyValue.objects.get(), action, **values)
+
+    assert agent("POST", "/knowledge", {"content": CODE}).json()["held"]
+    assert not agent("POST", "/knowledge", {"content": CODE.replace("4711", "8822")}).json()["held"]
+
+
+def test_what_a_key_and_its_value_say_at_present_is_not_held(agent, workspace):
+    remove_code(agent)
+    write_value(workspace, "door code of the house", "4711", by=by_person())
+
+    answer = agent("POST", "/observations", {"observations": [{"category": "finding", "content": CODE}]})
+
+    assert not answer.json()["added"][0]["held"]
