@@ -51,6 +51,8 @@ def kinds(manage):
     return ["venv" if "venv" in step else Path(step[step.index("-r") + 1]).name for step in manage.steps]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_closed_pipe_ends_a_command_silently():
     reader, writer = os.pipe()
     os.close(reader)

@@ -165,6 +165,8 @@ def test_deactivated_people_stay_out(device):
     assert who(client) == ""
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_failed_attempts_are_limited(device, clock):
     device.origin = "http://evil.example"
     answers = [arrive(device) for _ in range(11)]

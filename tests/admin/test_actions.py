@@ -169,6 +169,8 @@ def test_rows_of_two_workspaces_are_two_runs(admin_client, workspace):
     assert [(run.workspace.slug, run.proposal["changed"]) for run in runs] == [("atlas", 1), ("borea", 1)]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_more_selected_rows_than_are_changed_at_once_are_changed_by_a_worker_and_undone(admin_client, workspace):
     rows_of_worker = AT_ONCE + 50
     KnowledgeEntry.objects.bulk_create(

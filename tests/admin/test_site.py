@@ -118,6 +118,8 @@ def test_rows_that_services_write_are_read_only(admin_client, model):
     assert model._default_manager.filter(pk=row.pk).exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_hidden_values_are_on_no_page(admin_client, workspace):
     key_value = KeyValue.objects.create(workspace=workspace, key="token", value="s3cret-v", is_secret=True)
     key_value.corrected = {"value": "s3cret-c"}

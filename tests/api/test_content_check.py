@@ -127,6 +127,8 @@ def test_an_agents_change_is_checked_too(agent, workspace):
     assert not HeldRow.objects.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_flagged_change_of_a_row_in_use_is_proposed(agent, workspace, reader):
     pk = agent("POST", "/knowledge", {"content": FACT}).json()["id"]
     agent("PUT", "/value?key=deployment", {"value": FACT})

@@ -42,6 +42,8 @@ def file(tmp_path):
     return file
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_what_was_removed_since_the_backup_is_not_written_back(file, hub, tmp_path):
     made = back_up(tmp_path / "out", timezone.now())
     hub.restore(made)
@@ -57,6 +59,8 @@ def test_what_was_removed_since_the_backup_is_not_written_back(file, hub, tmp_pa
         assert Workspace.objects.get().is_followed
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_what_was_to_be_sent_when_the_backup_was_made_is_not_sent(file, hub, tmp_path):
     workspace = Workspace.objects.get()
     request_sync(workspace, by=By(PERSON, timezone.now()), send=True)
@@ -68,6 +72,8 @@ def test_what_was_to_be_sent_when_the_backup_was_made_is_not_sent(file, hub, tmp
         assert Job.objects.get().status == Job.Status.CANCELLED
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_requested_sync_that_sends_nothing_stays_queued(file, hub, tmp_path):
     request_sync(Workspace.objects.get(), by=By(PERSON, timezone.now()))
     made = back_up(tmp_path / "out", timezone.now())

@@ -105,6 +105,8 @@ def test_a_flipped_bit_is_refused(share, key, tmp_path, manifest, database):
         unpack(file, key, tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_any_flipped_byte_of_an_encrypted_header_is_refused(tmp_path, manifest, database):
     raw = write(tmp_path, manifest, database, KEY).read_bytes()
     damaged = tmp_path / "damaged"

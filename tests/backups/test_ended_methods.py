@@ -77,6 +77,8 @@ def back(people, hub, tmp_path):
     return go
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_replaced_second_factor_and_used_codes_do_not_come_back(back, hub):
     old_secret, codes = turn_on("frank")
     new = {}
@@ -96,6 +98,8 @@ def test_a_replaced_second_factor_and_used_codes_do_not_come_back(back, hub):
         assert accepts("frank", new["codes"][0])
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_used_recovery_code_stays_used_and_the_others_work(back, hub):
     _, codes = turn_on("frank")
 
@@ -107,6 +111,8 @@ def test_a_used_recovery_code_stays_used_and_the_others_work(back, hub):
         assert accepts("frank", codes[1])
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_second_factor_that_was_turned_on_or_off_since_is_so_again(back, hub):
     turn_on("frank")
 
@@ -121,6 +127,8 @@ def test_a_second_factor_that_was_turned_on_or_off_since_is_so_again(back, hub):
         assert set(RecoveryCode.objects.values_list("user__username", flat=True)) == {"gina"}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_nothing_is_named_if_nothing_ended(back, workspace):
     turn_on("frank")
     oidc.connect(person("edda"), proved("e-1"), by=by())
@@ -139,6 +147,8 @@ def turn_on_and_off(name: str) -> None:
     second_factor.reset(person(name), by=by())
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_disconnected_sign_in_ends_again_and_its_address_connects_nobody(back, hub):
     oidc.connect(person("edda"), proved("e-1", "edda@example.org"), by=by())
 
@@ -157,6 +167,8 @@ def test_a_disconnected_sign_in_ends_again_and_its_address_connects_nobody(back,
         assert not Identity.objects.filter(ended_at=None).exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_an_identity_that_belongs_to_somebody_else_now_does_not_return(back, hub):
     oidc.connect(person("edda"), proved("s"), by=by())
 
@@ -170,6 +182,8 @@ def test_an_identity_that_belongs_to_somebody_else_now_does_not_return(back, hub
         assert oidc.find_person(proved("s"), timezone.now()) is None
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_sign_ins_that_are_connected_stay(back, hub):
     oidc.connect(person("edda"), proved("e-1"), by=by())
 
@@ -179,6 +193,8 @@ def test_sign_ins_that_are_connected_stay(back, hub):
         assert oidc.find_person(proved("e-1"), timezone.now()) == person("edda")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_removed_webhooks_do_not_come_back(back, hub, workspace):
     for name in ("removed", "disabled", "kept"):
         add_webhook(workspace, f"https://1.1.1.1/{name}", [], allowed=(), by=by())
@@ -195,6 +211,8 @@ def test_removed_webhooks_do_not_come_back(back, hub, workspace):
         assert found == {"disabled": False, "kept": True}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     ("backed_up", "present", "expected"),
     [("accept", "hold_all", "hold_all"), ("hold_all", "accept", "hold_all"), ("accept", "accept", "accept")],
@@ -209,6 +227,8 @@ def test_the_stricter_of_two_policies_counts(backed_up, present, expected, back,
         assert Workspace.objects.get(pk=workspace.pk).agent_changes == expected
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_settings_of_a_workspace_are_the_stricter_ones_and_its_models_the_present_ones(back, hub, workspace):
     before = {
         "auto_extract": True,
@@ -233,6 +253,8 @@ def test_settings_of_a_workspace_are_the_stricter_ones_and_its_models_the_presen
         assert Workspace.objects.values(*now).get(pk=workspace.pk) == now | {"dense_search": False}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_folders_that_were_removed_or_are_not_followed_any_more_stay_so(back, hub, workspace):
     for label in ("removed", "unfollowed", "kept"):
         SourceFolder.objects.create(
@@ -252,6 +274,8 @@ def test_folders_that_were_removed_or_are_not_followed_any_more_stay_so(back, hu
         assert found == {"removed": (False, False), "unfollowed": (False, True), "kept": (True, True)}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_settings_of_the_hub_stay_as_they_are(back, hub):
     model = {"MEMORYHUB_LLM_BASE_URL": "https://1.1.1.1/v1", "MEMORYHUB_LLM_API_KEY": "sk-secret"}
     save_hub_settings(model | {"MEMORYHUB_ACCESS_DAYS": 400}, by=by())
@@ -269,6 +293,8 @@ def test_the_settings_of_the_hub_stay_as_they_are(back, hub):
         assert stored == {"MEMORYHUB_ACCESS_DAYS": "30", "MEMORYHUB_BACKUP_KEEP": "3"}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_another_hub_gets_the_settings_of_the_backup(people, hub, tmp_path):
     save_hub_settings({"MEMORYHUB_ACCESS_DAYS": 400}, by=by())
     made = back_up(tmp_path / "out", timezone.now())
@@ -283,6 +309,8 @@ def test_another_hub_gets_the_settings_of_the_backup(people, hub, tmp_path):
         assert StoredSetting.objects.get().value == "400"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_what_an_older_database_has_no_tables_for_is_named(people, hub, tmp_path):
     turn_on("frank")
     oidc.connect(person("edda"), proved("e-1"), by=by())
@@ -304,6 +332,8 @@ def test_what_an_older_database_has_no_tables_for_is_named(people, hub, tmp_path
     assert "again" not in hub.restore(made)  # nor does such a database end anything
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_newer_backup_is_left_as_it_is(people, hub, tmp_path, workspace):
     first = back_up(tmp_path / "out", timezone.now())
     Membership.objects.create(workspace=workspace, user=person("frank"), role="editor")

@@ -93,6 +93,8 @@ def check_restored(hub) -> None:
             pass
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.usefixtures("revoked")
 @pytest.mark.parametrize("place", KILLED_AT)
 def test_the_next_restore_applies_what_was_revoked_before_the_killed_one(place, backup, hub):
@@ -108,6 +110,8 @@ def test_the_next_restore_applies_what_was_revoked_before_the_killed_one(place, 
     check_restored(hub)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.usefixtures("revoked")
 def test_two_killed_restores_lose_nothing(backup, hub):
     kill(KILLED_AT[0], hub, backup)
@@ -120,6 +124,8 @@ def test_two_killed_restores_lose_nothing(backup, hub):
     assert len(tokens) == 2  # also the one that the backup lacks, for a later restore
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.usefixtures("revoked")
 def test_a_refused_backup_lets_the_hub_start(backup, hub, monkeypatch):
     monkeypatch.setattr("memoryhub.backups.restore._compare", refuse)
@@ -138,6 +144,8 @@ def refuse(_contents, _manifest, roll_back) -> None:
     raise Refused("The restored rows don't match the backup.", code="restore_refused")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.usefixtures("revoked")
 def test_mcp_over_standard_input_waits_for_the_restore(backup, hub, settings):
     kill(KILLED_AT[0], hub, backup)

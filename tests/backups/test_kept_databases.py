@@ -34,6 +34,8 @@ def by() -> By:
     return By(PERSON, timezone.now())
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_commands_name_what_restores_kept(workspace, hub, tmp_path):
     write_value(workspace, "guest", "zebra quicksilver", by=by())
     made = back_up(tmp_path / "out", timezone.now())
@@ -57,6 +59,8 @@ def _kept(monkeypatch):
         monkeypatch.setattr(module, "kept_databases", lambda: [NAME])
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.usefixtures("_kept")
 def test_the_pages_name_what_restores_kept(workspace, admin_client):
     write_value(workspace, "guest", "zebra quicksilver", by=by())

@@ -73,6 +73,8 @@ def check_revoked() -> None:
     assert not User.objects.get(username="frank").is_active
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("times", [1, 2])
 def test_the_right_backup_after_older_ones_is_revoked_again(times, backups, hub):
     first, second = backups
@@ -95,6 +97,8 @@ def test_the_right_backup_after_older_ones_is_revoked_again(times, backups, hub)
         assert Membership.objects.filter(user__username="edda").count() == 1
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_what_the_older_backup_lacks_is_not_taken_as_deleted(backups, hub):
     first, second = backups
     hub.restore(second)
@@ -109,6 +113,8 @@ def test_what_the_older_backup_lacks_is_not_taken_as_deleted(backups, hub):
         assert User.objects.get(username="edda").check_password("of the second backup")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_changes_after_the_older_backup_was_restored_are_named(backups, hub):
     first, second = backups
     hub.restore(second)
@@ -119,6 +125,8 @@ def test_changes_after_the_older_backup_was_restored_are_named(backups, hub):
     assert "Not re-applied: changes of roles, passwords" in hub.restore(second)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_backup_made_later_needs_nothing_of_what_was_kept(backups, hub, tmp_path):
     first, second = backups
     hub.restore(second)
@@ -137,6 +145,8 @@ def test_a_backup_made_later_needs_nothing_of_what_was_kept(backups, hub, tmp_pa
         assert User.objects.get(username="edda").is_active
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_only_the_owner_reads_what_is_kept_and_a_damaged_file_is_not_ignored(backups, hub):
     first, second = backups
     hub.restore(second)
@@ -150,6 +160,8 @@ def test_only_the_owner_reads_what_is_kept_and_a_damaged_file_is_not_ignored(bac
     restore(second, hub.database, replace=True, accept_unapplied=True)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_full_disk_is_named(backups, hub, monkeypatch):
     def fail(*_args):
         raise OSError("No space left on device")
@@ -161,6 +173,8 @@ def test_a_full_disk_is_named(backups, hub, monkeypatch):
     assert "Not re-applied: nothing could be kept for later restores: No space left" in hub.restore(first)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_failed_restore_keeps_nothing(backups, hub, monkeypatch):
     def fail(*_args):
         raise BackupFailed("out of memory")

@@ -148,6 +148,8 @@ def test_a_failed_restore_puts_the_previous_database_back(had_database, source, 
         assert not Path(elsewhere.settings_dict["NAME"]).exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_database_with_other_connections_is_not_replaced(source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     before = one_table(elsewhere)

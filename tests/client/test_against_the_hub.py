@@ -95,6 +95,8 @@ def test_agent_workflow_over_the_client(call, workspace):
     assert call("cached_response", "Hi", "small") == "Hello"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_documents_history_and_knowledge_over_the_client(call):
     assert call("write_document", "MEMORY.md", "# Memory\n\n- One\n", base=0)["status"] == "written"
     with pytest.raises(Conflict) as raised:

@@ -61,6 +61,8 @@ def approve(run: Run) -> None:
     approve_run(run, by=by())
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("decide", [leave, reject, approve])
 def test_proposals_to_change_rows_of_a_forgotten_source_are_emptied(home, workspace, decide):
     decide(propose(workspace, learned(workspace), f"{TEXT} and cake"))
@@ -116,6 +118,8 @@ def test_a_row_that_was_merged_into_another_one_keeps_nothing_in_the_edit(home, 
     assert KnowledgeEntry.objects.get().pk == kept.pk
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_findings_about_deleted_rows_and_messages_are_deleted(workspace):
     session = open_at(workspace, "cli:secret")
     add(session, [{"role": "user", "content": "my password=hunter2hunter2 is secret"}])

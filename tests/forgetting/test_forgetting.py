@@ -236,6 +236,8 @@ def test_forgetting_a_source_erases_what_was_learned_from_it(workspace):
     }
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_forgetting_a_session_erases_messages_key_and_facts_only_from_it(workspace):
     session = open_at(workspace, "telegram:482913377")
     talk(session, 2)

@@ -77,6 +77,8 @@ def remove(change: HeldChange) -> None:
     write_as_person(BASE)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("decide", [leave, approve, reject, reword, remove])
 def test_a_held_consolidation_is_forgotten_with_its_session(home, session, httpserver, decide):
     assert learn(httpserver, session, hold=True).status == "held"
@@ -91,6 +93,8 @@ def test_a_held_consolidation_is_forgotten_with_its_session(home, session, https
     assert check_memory().broken == []
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("decide", [leave, approve, reject, reword, remove])
 def test_the_held_part_of_a_consolidation_is_forgotten_with_its_session(home, session, httpserver, decide):
     reworded = memory(*(f"{fact} to {NAME}" for fact in FACTS), "The office is in Porto")
@@ -106,6 +110,8 @@ def test_the_held_part_of_a_consolidation_is_forgotten_with_its_session(home, se
     assert check_memory().broken == []
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_parts_that_wait_are_forgotten_with_the_session(home, session, httpserver):
     changed = memory(
         f"{FACTS[0]} to {NAME}", *FACTS[1:-1], f"{FACTS[-1]} to {NAME} as well", "The office is in Porto"
@@ -120,6 +126,8 @@ def test_parts_that_wait_are_forgotten_with_the_session(home, session, httpserve
     assert not HeldChange.objects.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_fact_traced_to_a_message_is_forgotten_with_the_session(session, httpserver):
     learn(httpserver, session, memory(*FACTS, "Please look at request 1"))
     assert Fact.objects.get(text="Please look at request 1").sources.filter(entry__isnull=False).exists()
@@ -129,6 +137,8 @@ def test_a_fact_traced_to_a_message_is_forgotten_with_the_session(session, https
     assert "request 1" not in head()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_what_another_session_taught_too_stays(session, httpserver):
     learn(httpserver, session, memory(*FACTS, "The office is in Porto"))
     other = open_at(session.workspace, "cli:other")
@@ -140,6 +150,8 @@ def test_what_another_session_taught_too_stays(session, httpserver):
     assert "The office is in Porto" in head()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_words_of_a_fact_that_the_session_only_shortened_stay(session, httpserver):
     write(session.workspace, memory(*FACTS[1:], f"{FACTS[0]} to everybody in the office"))
     assert learn(httpserver, session, memory(*FACTS)).status == "done"
@@ -149,6 +161,8 @@ def test_words_of_a_fact_that_the_session_only_shortened_stay(session, httpserve
     assert FACTS[0] in head()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_its_key_is_erased_from_reasons_jobs_searches_and_what_runs_were_asked_for(
     home, session, httpserver, admin_user
 ):

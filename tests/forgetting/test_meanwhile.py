@@ -114,6 +114,8 @@ def test_what_an_agent_adds_during_the_command_is_erased_or_refused(hub, monkeyp
     assert not holding("quicksilver")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_what_a_run_is_asked_for_during_the_command_is_erased(hub, monkeypatch):
     token, _ = issue_token(hub, "nanobot", tuple(SCOPES), by=BY)
     agent, prompt = Caller(token, "rest"), {"prompt": f"Be kind to {CANARY}"}
@@ -141,6 +143,8 @@ def test_what_is_added_over_rest_during_the_command_is_erased(hub, monkeypatch, 
     assert not holding("quicksilver")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_what_is_added_while_the_job_is_requested_and_erases_is_erased(hub, monkeypatch):
     token, _ = issue_token(hub, "nanobot", tuple(SCOPES), by=BY)
 

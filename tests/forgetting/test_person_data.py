@@ -163,6 +163,8 @@ def test_the_export_contains_what_is_known_and_nothing_of_others(workspace, othe
     assert "Weber" not in exported.text
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_forget_page_of_each_workspace_lists_the_receipts_of_the_hub(workspace, other, admin_client):
     write_value(other, "k", f"has {CANARY}", by=BY)
     receipt = erase(PERSON)

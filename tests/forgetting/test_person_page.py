@@ -35,6 +35,8 @@ def confirmed(page: HttpResponse) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize(
     "change",
     [

@@ -72,6 +72,8 @@ def grip_home(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("via_job", [True, False])
 def test_what_a_person_moved_to_a_source_does_not_return_from_the_file(home, tmp_path, via_job):
     folder = grip_home(tmp_path)
@@ -88,6 +90,8 @@ def test_what_a_person_moved_to_a_source_does_not_return_from_the_file(home, tmp
     assert [entry.content for entry in KnowledgeEntry.objects.all()] == ["Another talk"]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("row", ["knowledge", "observations"])
 @pytest.mark.parametrize("kind", ["source", "session"])
 def test_rows_are_forgotten_by_a_source_that_they_had(home, workspace, row, kind):
@@ -115,6 +119,8 @@ def test_blanks_around_a_source_do_not_matter(home, workspace):
     assert remains(home) == set()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_answers_by_an_earlier_name_are_erased(home, workspace):
     agent = caller(token_for(workspace))
     body = {"content": TEXT, "category": "learned_fact", "source": MISSPELT}
@@ -142,6 +148,8 @@ def test_a_restored_backup_with_the_earlier_name_is_erased_again(home, workspace
     assert [entry.content for entry in KnowledgeEntry.objects.all()] == ["Another talk"]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_rows_of_a_persons_session_stay_forgotten_by_an_earlier_name(home, workspace):
     open_at(workspace, "cli:x")
     rename(workspace, learned(workspace, TEXT, MISSPELT), "cli:x")

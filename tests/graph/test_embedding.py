@@ -260,6 +260,8 @@ def test_a_rebuild_embeds_every_term_again(workspace, embedder):
     assert set(TermRelation.objects.values_list("term", "related", "cosine")) == before
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_an_interrupted_rebuild_resumes(workspace, embedder):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
     run_embedding(workspace)

@@ -329,6 +329,8 @@ def test_the_command_embeds_and_rebuilds(fast, settings, httpserver: HTTPServer)
     assert len(embedder.requests) == 2
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_command_reports_a_failed_run(fast, settings, httpserver: HTTPServer):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "ollama"
     settings.MEMORYHUB_EMBEDDING_BASE_URL = httpserver.url_for("/v1")

@@ -142,6 +142,8 @@ def test_dismissed_imports_and_jobs_can_be_restored_by_those_who_may(workspace, 
     assert (ImportReport.objects.get().dismissed_at, Job.objects.get().dismissed_at) == (None, None)
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_list_is_filtered_and_paged(workspace, editor, viewer_client):
     for number in range(30):
         decide(editor, f"row-{flagged(workspace, f'{ORDER} {number}').pk}", "reject")
@@ -208,6 +210,8 @@ def test_somebody_without_a_workspace_sees_no_decisions(workspace, editor, clien
     assert client.get(HUB).context["decisions"] == []
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("address", [DECIDED, HUB])
 def test_a_page_of_decisions_takes_few_queries(workspace, editor, address):
     def count() -> int:

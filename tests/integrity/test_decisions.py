@@ -66,6 +66,8 @@ def decided(workspace: Workspace) -> Workspace:
     return workspace
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_decisions_in_every_order_break_nothing(decided):
     assert set(HeldChange.objects.values_list("status", flat=True)) == {"superseded", "pending"}
     assert (KnowledgeEntry.objects.count(), HeldRow.objects.count()) == (4, 2)
@@ -107,6 +109,8 @@ DAMAGES: dict[str, tuple[Callable[[], object], str, str]] = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_each_damage_is_found(decided):
     for name, (damage, invariant, words) in DAMAGES.items():
         with transaction.atomic():

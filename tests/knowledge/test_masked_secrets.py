@@ -41,6 +41,8 @@ def pages(document: MemoryDocument) -> list[str]:
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_viewers_never_see_a_secret(document, viewer_client):
     for page in pages(document):
         shown = viewer_client.get(page).content.decode()

@@ -140,6 +140,8 @@ def test_pages_make_the_same_queries_for_few_rows_and_many(workspace, viewer_cli
     assert count_queries(viewer_client, memory) <= with_all_kinds  # fewer kinds are on its first page
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_stored_markup_is_text_everywhere(workspace, viewer_client):
     fill(workspace, 2, HOSTILE)
 
@@ -169,6 +171,8 @@ def test_history_is_grouped_by_day_and_pages(workspace, viewer_client):
     assert "No matching entries" in text(viewer_client, "documents:history", workspace.slug, q="absent")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_one_category_of_knowledge_pages_by_key(workspace, viewer_client):
     fill(workspace, 60)
 

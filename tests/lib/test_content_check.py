@@ -68,6 +68,8 @@ def test_an_instruction_broken_over_lines_is_found_in_a_long_wrapped_text(langua
     assert {finding.line for finding in check_text("\n".join(lines))} >= {13, 14}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_long_wrapped_text_is_read_about_twice(monkeypatch):
     judged = []
     monkeypatch.setattr(shape, "overrides_instructions", lambda text: judged.append(len(text)))

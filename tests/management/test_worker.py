@@ -102,6 +102,8 @@ def test_a_loop_survives_errors_and_stops_on_request(session, monkeypatch, caplo
     assert "the worker's loop failed" in caplog.text
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_a_long_job_does_not_delay_other_lanes(workspace, monkeypatch):
     stopping, sent = Event(), Event()

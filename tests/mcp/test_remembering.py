@@ -12,6 +12,8 @@ pytestmark = pytest.mark.usefixtures("one_connection")
 TEXT = "# Facts\n- Ana leads Atlas\n"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_preference_is_remembered_found_and_corrected_and_pins_stay(workspace):
     """With nothing but the tools, over three connections of the official client."""
     with_document(workspace, "MEMORY.md", TEXT)

@@ -312,6 +312,8 @@ def test_the_list_counts_as_read(known, viewer_client):
     assert record.at <= timezone.now()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_rows_of_runs_name_and_link_the_run(workspace, viewer_client):
     run = Run.objects.create(workspace=workspace, kind="consolidation", status="done")
     document = open_document(workspace, "MEMORY.md")
@@ -326,6 +328,8 @@ def test_rows_of_runs_name_and_link_the_run(workspace, viewer_client):
     assert f"run {run.pk}<" not in viewer_client.get("/w/atlas/").content.decode()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_held_changes_are_counted_in_one_box_which_links_to_them(known, viewer_client):
     document = MemoryDocument.objects.get()
     addresses = "/w/atlas/memory/", reverse("documents:document", args=["atlas", document.pk])

@@ -22,6 +22,8 @@ Ask Ana before you raise it.
 """
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_documents_of_prose_are_listed_with_their_text(workspace, viewer_client):
     document = open_document(workspace, "memory/pool-limit.md")
     revise_document(document, TOPIC, base=None, reason="r", by=By(PERSON, NOW))

@@ -122,6 +122,8 @@ def test_worker_that_lost_its_lease_commits_nothing(session, httpserver):
     assert digest() == before
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_deleting_a_session_keeps_facts_and_removes_messages(session, httpserver):
     answer(httpserver, saved(BASE + "- tea is at four\n"))
     run = consolidate(session)

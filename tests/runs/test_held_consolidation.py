@@ -61,6 +61,8 @@ def test_additions_of_a_flagged_change_are_committed_and_removals_are_held(sessi
     assert not check_memory().broken
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_approving_a_held_consolidation_commits_all_of_it(session, httpserver):
     answer(httpserver, saved(memory(*FACTS[:5])))
     run = consolidate(session)

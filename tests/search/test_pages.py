@@ -83,6 +83,8 @@ def test_every_link_of_a_result_opens(workspace, viewer_client):
     assert {viewer_client.get(link, follow=True).status_code for link in links} == {200}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_invalid_parameters_fall_back_to_defaults(workspace, viewer_client):
     fill(workspace)
     day = datetime(2026, 1, 1)  # noqa: DTZ001

@@ -148,6 +148,8 @@ def test_after_an_undo_automatic_compression_rests(session):
     assert request_if_due(Session.objects.get(), NOW) is None
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_folded_summary_is_not_undone_alone(session):
     first = compress(session)
     for number in range(9):

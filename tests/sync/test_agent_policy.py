@@ -178,6 +178,8 @@ def test_the_command_changes_the_policy(atlas, command):
     assert atlas.agent_changes == "hold_all"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_new_file_of_the_agent_waits_and_stays_where_it_is(atlas, file):
     use(atlas, "hold_all")
     new = file.parent.parent / "USER.md"

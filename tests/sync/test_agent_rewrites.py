@@ -292,6 +292,8 @@ def test_a_restored_backup_of_the_file_does_not_remove_what_a_person_added(atlas
     assert "older text without 1 line" in HeldChange.objects.get(status="pending").reason
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_restored_backup_is_recognised_however_often_the_agent_wrote_since(atlas, file):
     save(TEXT + "- added in the hub\n", 0)
     for number in range(101):

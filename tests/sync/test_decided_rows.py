@@ -260,6 +260,8 @@ def test_many_changes_are_kept_although_not_all_are_proposed(tmp_path, monkeypat
     assert "1 change is not proposed: too many are waiting" in {one.what for one in tally.problems}
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.parametrize("is_two_way", [True, False])
 @pytest.mark.parametrize("full", [True, False])
 def test_changes_that_were_too_many_are_proposed_after_decisions(tmp_path, monkeypatch, is_two_way, full):

@@ -189,6 +189,8 @@ def test_the_hubs_own_layout_keeps_settings(tmp_path, workspace, session):
     assert {name: getattr(copy, name) for name in values} == values
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_the_hubs_own_layout_keeps_epochs_summaries_and_kinds(tmp_path, workspace):
     session = open_at(workspace)
     talk(session, 9)

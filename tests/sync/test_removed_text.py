@@ -350,6 +350,8 @@ def test_a_proposal_that_the_agent_replaced_was_not_refused(atlas):
     assert HeldRow.objects.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_refused_text_is_known_however_many_proposals_the_agent_replaces(atlas):
     entry = add_knowledge(atlas, "The shop opens at nine", category="learned_fact", by=by(PERSON, 0)).entry
     change_entry_as_agent(entry, {"content": WRONG}, by=by(AGENT, 1))
@@ -362,6 +364,8 @@ def test_a_refused_text_is_known_however_many_proposals_the_agent_replaces(atlas
     assert HeldRow.objects.get().findings[0]["code"] == "removed"
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_refused_line_is_known_however_many_refusals_follow(atlas):
     for line in (WRONG, *(f"The shop sells {number} cakes" for number in range(102))):
         propose_text(document(), f"{TEXT}- {line}\n", base_number=None, reason="", by=by(AGENT, 0))

@@ -312,6 +312,8 @@ def test_the_page_refuses_folders_outside_the_roots(ana, office, settings, djang
     assert not SourceFolder.objects.exists()
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples aren't there")
 def test_three_agents_of_one_project_share_a_workspace(tmp_path):
     for name in ("claude-code", "codex", "gemini-cli"):

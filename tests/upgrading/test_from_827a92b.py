@@ -215,6 +215,8 @@ def test_no_migration_is_left_to_apply(upgraded):
     upgraded.run("makemigrations", "--check", "--dry-run")
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_nothing_is_broken_after_the_upgrade(upgraded):
     assert upgraded.ask("check_memory")["broken"] == []
 

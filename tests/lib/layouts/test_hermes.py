@@ -306,6 +306,8 @@ columns = st.sampled_from(["tool_calls", "tool_name", "token_count", "reasoning"
 of_session = st.sampled_from(["session_key", "title", "model_config", "parent_session_id", "end_reason", "ended_at"])
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(st.dictionaries(columns, texts), st.dictionaries(of_session, texts), texts)
 def test_odd_values_never_raise(tmp_path, message, session, content):

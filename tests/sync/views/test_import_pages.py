@@ -189,6 +189,8 @@ def test_a_report_is_only_visible_to_members_of_its_workspace(admin_client, agen
     assert stranger_client.get(url).status_code == 404
 
 
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_equal_problems_take_one_row_and_are_listed_on_demand(admin_client, root):
     sessions = root / "agent" / "sessions"
     sessions.mkdir(parents=True)
