@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any
 
 from django.db.models import BooleanField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, TextField
@@ -60,12 +61,9 @@ class RemovedTexts:
         yield from _removed_facts(self.workspace)
         yield from _replaced_lines(self.workspace)
         yield from _rejected_lines(self.workspace)
-        yield from _rejected_edits(self.workspace)
-        imported = imports(self.workspace)
-        for table in TABLES:
-            yield from _withdrawn(self.workspace, table)
-            yield from _replaced(self.workspace, table)
-            yield from _replaced_by_import(self.workspace, table, imported[table])
+        keys = dict(KeyValue.objects.filter(workspace=self.workspace).values_list("pk", "key"))
+        for table, pk, text in _texts_of_rows(self.workspace):
+            yield from _said(text, keys.get(pk) if table == "key_values" else None)
         yield from _corrected_values(self.workspace)
 
     @cached_property
@@ -207,26 +205,37 @@ def _numbers_of(fact: FactLine) -> range:
     return range(fact.line, fact.line + fact.text.count("\n") + 1)
 
 
-def _rejected_edits(workspace: Workspace) -> Iterator[str]:
+def _texts_of_rows(workspace: Workspace) -> Iterator[tuple[str, int, str]]:
+    """Yield the table, key and text of rows that people refused, withdrew or replaced."""
+    yield from _rejected_edits(workspace)
+    imported = imports(workspace)
+    for table in TABLES:
+        for pk, text in chain(
+            _withdrawn(workspace, table),
+            _replaced(workspace, table),
+            _replaced_by_import(workspace, table, imported[table]),
+        ):
+            yield table, pk, text
+
+
+def _rejected_edits(workspace: Workspace) -> Iterator[tuple[str, int, str]]:
     """Yield the texts that people refused to give to rows."""
-    keys = _keys(workspace)
     for options in rejected_edits(workspace).values_list("options", flat=True):
         _, field = TABLES.get(options["table"], (None, ""))
         text = (options.get("values") or {}).get(field)
         if isinstance(text, str):
-            yield from _said(text, keys.get(options["units"][0][0]) if options["table"] == "key_values" else None)
+            yield options["table"], options["units"][0][0], text
 
 
 def _is_prose(line: str) -> bool:
     return not line.lstrip().startswith(("#", "-", "*", "+")) and len(words_of(line)) >= LEAST_WORDS
 
 
-def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
+def _withdrawn(workspace: Workspace, table: str) -> Iterator[tuple[int, str]]:
     """Yield the texts of rows that were withdrawn, also by merging them into others, except by agents."""
     model, field = TABLES[table]
     rows = model._default_manager.filter(workspace=workspace).exclude(withdrawn_at=None)
     texts = {(pk, at): text for pk, at, text in rows.values_list("pk", "withdrawn_at", field)}
-    keys = _keys(workspace) if table == "key_values" else {}
     if not texts:
         return
     edits = _edits(workspace, table).annotate(text=Cast("after", TextField()))
@@ -237,21 +246,18 @@ def _withdrawn(workspace: Workspace, table: str) -> Iterator[str]:
     }
     for (pk, at), text in texts.items():
         if latest.get(pk) != (at, True):
-            yield from _said(text, keys.get(pk))
+            yield pk, text
 
 
-def _replaced(workspace: Workspace, table: str) -> Iterator[str]:
+def _replaced(workspace: Workspace, table: str) -> Iterator[tuple[int, str]]:
     """Yield the texts that people replaced in rows of a table, also by undoing what agents changed."""
     field = TABLES[table][1]
     edits = _edits(workspace, table).filter(is_agents=False).annotate(text=Cast("before", TextField()))
     befores = edits.filter(text__contains=f'"{field}":').values_list("object_id", "before")
-    keys = _keys(workspace) if table == "key_values" else {}
-    for pk, before in befores:
-        if before.get(field):
-            yield from _said(before[field], keys.get(pk))
+    yield from ((pk, before[field]) for pk, before in befores if before.get(field))
 
 
-def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[datetime]) -> Iterator[str]:
+def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[datetime]) -> Iterator[tuple[int, str]]:
     """Yield the texts that people replaced by importing tables at certain times."""
     if not times:
         return
@@ -262,9 +268,7 @@ def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[dateti
     befores = (
         imported.annotate(before=Subquery(earlier.values(field)[:1])).exclude(before=None).exclude(before=F(field))
     )
-    keys = _keys(workspace) if table == "key_values" else {}
-    for pk, text in befores.values_list("id", "before"):
-        yield from _said(text, keys.get(pk))
+    yield from befores.values_list("id", "before")
 
 
 def _edits(workspace: Workspace, table: str) -> QuerySet[Any]:
@@ -282,10 +286,6 @@ def _corrected_values(workspace: Workspace) -> Iterator[str]:
         value = corrected.get("value")
         if isinstance(value, str):
             yield from _said(value, key)
-
-
-def _keys(workspace: Workspace) -> dict[int, str]:
-    return dict(KeyValue.objects.filter(workspace=workspace).values_list("pk", "key"))
 
 
 def _said(text: str, key: str | None) -> Iterator[str]:
