@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext
 from filelock import FileLock
@@ -95,13 +96,18 @@ def _file_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
 
 @contextmanager
 def _advisory_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
-    function = "pg_try_advisory_lock" if alone else "pg_try_advisory_lock_shared"
+    suffix = "" if alone else "_shared"
     with direct_connection(database) as own:
         with own.cursor() as cursor:
             cursor.execute("SELECT set_config('application_name', %s, false)", [APPLICATION])
-            cursor.execute(f"SELECT {function}(%s)", [_LOCK])
+            cursor.execute(f"SELECT pg_try_advisory_lock{suffix}(%s)", [_LOCK])
             is_acquired = bool(cursor.fetchone()[0])
-        yield is_acquired
+        try:
+            yield is_acquired
+        finally:
+            if is_acquired:  # PostgreSQL notices a closed connection only a moment later
+                with suppress(DatabaseError), own.cursor() as cursor:
+                    cursor.execute(f"SELECT pg_advisory_unlock{suffix}(%s)", [_LOCK])
 
 
 @contextmanager

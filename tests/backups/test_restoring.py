@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from memoryhub.backups.errors import BackupFailed
 from memoryhub.backups.in_use_lock import exclusive_database, using_database
 from memoryhub.backups.restore import is_used
 from memoryhub.conversations.appending import record_entries
+from memoryhub.lib.database.direct_connection import new_direct_connection
 from sessions_app.services.audit import By
 from sessions_app.services.parsing import read_batch
 from tests.backups.databases import KEY, ON_POSTGRES, back_up, contents, restore
@@ -188,6 +189,25 @@ def test_a_restore_and_a_hub_exclude_each_other(source, elsewhere, settings, mon
     monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
     with exclusive_database(elsewhere), pytest.raises(CommandError, match="being restored"):
         call_command("worker")
+
+
+@pytest.mark.skipif(not ON_POSTGRES, reason="an advisory lock")
+def test_a_lock_is_released_before_its_connection_is_closed(elsewhere, monkeypatch):
+    opened = []
+
+    @contextmanager
+    def never_closed(database):
+        opened.append(new_direct_connection(database))
+        yield opened[-1]
+
+    monkeypatch.setattr("memoryhub.backups.in_use_lock.direct_connection", never_closed)
+    try:
+        for lock in (using_database, exclusive_database, using_database):
+            with lock(elsewhere):
+                pass
+    finally:
+        for own in opened:
+            own.close()
 
 
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
