@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.agents.oauth.delegation import connection_of, is_usable, operated_by
 from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.errors import Invalid, Refused
 from memoryhub.models import ApiToken, IdempotentCall, ReadGrant
 from sessions_app.models import AuditRecord, Workspace
@@ -38,6 +39,14 @@ IDEMPOTENCY_LIFETIME = timedelta(days=1)  # lifetime of an idempotency key
 MAX_NAME = 100
 BEARER_HINT = "Send a token of this hub as 'Authorization: Bearer mh_…'."
 _SHAPE = re.compile(r"(mh_[0-9a-f]{10})_[A-Za-z0-9_-]{43}")
+_BY_PREFIX = PreparedRows(
+    1,
+    lambda prefix: (
+        ApiToken.objects.select_related("workspace", "connection__user")
+        .annotate(reads_others=Exists(ReadGrant.objects.filter(token=OuterRef("pk"), ended_at=None)))
+        .filter(prefix=prefix)
+    ),
+)
 
 
 class NotAuthenticated(Refused):
@@ -219,9 +228,7 @@ def authenticate(text: str, *, via: str, now: datetime) -> Caller:
 def find_token(text: str) -> ApiToken | None:
     """Return the token with this text, valid or not. ``reads_others``: whether it has grants, without a query."""
     shape = _SHAPE.fullmatch(text)
-    grants = ReadGrant.objects.filter(token=OuterRef("pk"), ended_at=None)
-    tokens = ApiToken.objects.select_related("workspace", "connection__user").annotate(reads_others=Exists(grants))
-    token = tokens.filter(prefix=shape[1]).first() if shape else None
+    token = _BY_PREFIX.first(shape[1]) if shape else None
     return token if token is not None and hmac.compare_digest(token.token_hash, token_hash(text)) else None
 
 

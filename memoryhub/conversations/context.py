@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
@@ -40,6 +41,20 @@ _SUMMARIES = PreparedRows(
     2,
     lambda session, epoch: Summary.objects.filter(session=session, epoch=epoch, parent=None).order_by(
         "first_position", "id"
+    ),
+)
+_SIZES: PreparedRows[Any] = PreparedRows(
+    4,
+    lambda *places: _active(*places).values_list("position", "token_count").order_by("-position"),
+    is_limited=True,
+)
+_ENTRIES = PreparedRows(
+    4,
+    lambda *places: (
+        _active(*places)
+        .defer("occurred_at", "occurred_at_text", "recorded_at", "token_method")
+        .defer("source_id", "source_hash", "source_fields")
+        .order_by("position")
     ),
 )
 _LINE_ENDS = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -146,22 +161,22 @@ def _over_limit(count: int, limit: int) -> str:
 
 def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> tuple[list[Entry], list[Dropped]]:
     """Return the latest active entries within the limits, and what was dropped. Loads only the rows it returns."""
-    active = Entry.objects.in_conversation().filter(
-        session=session,
-        epoch=session.epoch,
-        summary=None,
-        position__gte=session.last_consolidated,
-        position__lt=session.next_position,
-    )
-    sizes = list(active.order_by("-position").values_list("position", "token_count")[:limit])
+    end = session.next_position
+    sizes = _SIZES.all(session.pk, session.epoch, session.last_consolidated, end, limit)
     count = _count_within(sizes, session.active_tokens, budget) if is_bounded else len(sizes)
     dropped: list[Dropped] = []
     if session.active_entry_count > len(sizes) and sizes:
         dropped.append(Dropped(sizes[-1][0] - 1, _over_limit(session.active_entry_count - len(sizes), limit)))
     why = gettext("over the token budget")
     dropped += [Dropped(position, why) for position, _ in reversed(sizes[count:])]
-    kept = list(active.filter(position__gte=sizes[count - 1][0]).order_by("position")) if count else []
+    kept = _ENTRIES.all(session.pk, session.epoch, sizes[count - 1][0], end) if count else []
     return kept, dropped
+
+
+def _active(session: Any, epoch: Any, first: Any, end: Any) -> QuerySet[Entry]:
+    """Return the entries of a conversation from the position ``first`` up to ``end``, which aren't summarised."""
+    places = {"session": session, "epoch": epoch, "position__gte": first, "position__lt": end}
+    return Entry.objects.in_conversation().filter(summary=None, **places)
 
 
 def _count_within(sizes: Sequence[tuple[int, int]], total: int, budget: int) -> int:

@@ -14,6 +14,7 @@ from django.core.cache import cache
 from django.db.models import F, Max, Q, QuerySet
 
 from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.prepared import insert_row, insert_rows
 from memoryhub.models import AccessedRow, AccessRecord, ApiToken
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import By
@@ -94,7 +95,7 @@ def log_access(
         return
 
     def write() -> None:
-        access = AccessRecord.objects.create(
+        access = AccessRecord(
             workspace=workspace,
             token=token,
             actor_kind=by.actor.kind,
@@ -104,13 +105,14 @@ def log_access(
             row_count=sum(one.last - one.first + 1 for one in seen),
             at=by.at,
         )
+        insert_row(access)
         rows = [
             AccessedRow(
                 access=access, table=one.table, parent=one.parent, epoch=one.epoch, first=one.first, last=one.last
             )
             for one in seen
         ]
-        AccessedRow.objects.bulk_create(rows, batch_size=150)
+        insert_rows(rows)
 
     if not db_retry.try_write(write, "an access"):
         cache.delete(written)

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from django.db.models.sql.compiler import SQLCompiler, SQLDeleteCompiler, SQLInsertCompiler, SQLUpdateCompiler
 from django.utils import timezone
 
 from memoryhub.integrity import check_memory
@@ -25,6 +26,28 @@ def test_appended_entries_are_in_the_context(agent, workspace):
     assert AuditRecord.objects.filter(action="entry.added", actor_kind="agent").count() == 1
     seen = AccessedRow.objects.get(access__action="context.read")
     assert (seen.table, seen.first, seen.last) == ("entries", 0, 1)
+
+
+def test_frequent_calls_build_no_statements(agent, monkeypatch):
+    def calls():
+        assert agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]}).status_code == 201
+        assert agent("GET", "/context?session=cli:main").json()["messages"]
+
+    calls()
+    built = []
+    for compiler in (SQLCompiler, SQLInsertCompiler, SQLUpdateCompiler, SQLDeleteCompiler):
+
+        def as_sql(self, *args, _build=compiler.as_sql, **options):
+            built.append(f"{type(self).__name__} of {self.query.model.__name__}")
+            return _build(self, *args, **options)
+
+        monkeypatch.setattr(compiler, "as_sql", as_sql)
+
+    calls()
+
+    assert built == []
+    AuditRecord.objects.first()
+    assert built == ["SQLCompiler of AuditRecord"]  # it is counted
 
 
 def test_opening_a_session_twice_returns_it(agent):

@@ -90,7 +90,7 @@ def test_a_log_that_cannot_be_written_keeps_nobody_from_reading(workspace, monke
     def refuse(*_args, **_values):
         raise DatabaseError("disk full")
 
-    monkeypatch.setattr(AccessedRow.objects, "bulk_create", refuse)
+    monkeypatch.setattr("sessions_app.services.access_log.insert_rows", refuse)
 
     note(workspace, seen_rows("knowledge", [1]))
 

@@ -25,14 +25,14 @@ class _Place:
 
 
 class PreparedRows(Generic[M]):
-    """A queryset of model rows with parameters, which may be keys and texts.
+    """A queryset with parameters, which may be keys and texts.
 
     ``build`` gets an expression for each parameter: ``PreparedRows(1, lambda key: Session.objects.filter(key=key))``.
-    Rows that it joins with ``select_related`` must exist.
+    ``is_limited``: the last value of each call is the number of rows to return at most.
     """
 
-    def __init__(self, parameters: int, build: Callable[..., QuerySet[M]]) -> None:
-        self.parameters, self.build = parameters, build
+    def __init__(self, parameters: int, build: Callable[..., QuerySet[M]], *, is_limited: bool = False) -> None:
+        self.parameters, self.build, self.is_limited = parameters, build, is_limited
         self._built = threading.local()
 
     def all(self, *values: int | str) -> list[M]:
@@ -50,41 +50,74 @@ class PreparedRows(Generic[M]):
         queryset = self.build(*(Value(_Place(number)) for number in range(self.parameters)))
         compiler: Any = queryset.query.get_compiler(connection=connection)
         sql, marked = compiler.as_sql()
+        if self.is_limited:
+            sql, marked = f"{sql} LIMIT %s", [*marked, _Place(self.parameters)]
         converters = compiler.get_converters([column[0] for column in compiler.select])
-        infos = [compiler.klass_info, *compiler.klass_info.get("related_klass_infos", [])]
-        models = [_model_in(info, compiler.select) for info in infos]
+        make = _maker(compiler)
 
         def read(values: Sequence[int | str]) -> list[M]:
             params = [values[one.number] if isinstance(one, _Place) else one for one in marked]
             with connection.cursor() as cursor:
                 cursor.execute(sql, params)
                 found = cursor.fetchall()
-            rows = []
-            for row in compiler.apply_converters(found, converters):
-                made, *related = [make(row) for make in models]
-                for info, other in zip(infos[1:], related, strict=True):
-                    info["local_setter"](made, other)
-                rows.append(made)
-            return rows
+            return [make(row) for row in (compiler.apply_converters(found, converters) if converters else found)]
 
         return read
 
 
-def _model_in(info: dict[str, Any], select: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-    """Return a function that makes the object of one table from a row of a join."""
+def _maker(compiler: Any) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that makes what the queryset returns for a row: an object with its annotations, or values."""
+    if not compiler.query.default_cols:  # values_list()
+        return lambda row: row
+    make_object = _object_maker(compiler.klass_info, compiler.select)
+    annotations = compiler.annotation_col_map.items()
+
+    def make(row: Sequence[Any]) -> Any:
+        made = make_object(row)
+        for name, place in annotations:
+            setattr(made, name, row[place])
+        return made
+
+    return make
+
+
+def _object_maker(info: dict[str, Any], select: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that makes the object of one table, and those joined to it, from a row: None if missing."""
     places = info["select_fields"]
     names = [select[place][0].target.attname for place in places]
-    return lambda row: info["model"].from_db("default", names, [row[place] for place in places])
+    key = places[names.index(info["model"]._meta.pk.attname)]
+    joined = [(other["local_setter"], _object_maker(other, select)) for other in info.get("related_klass_infos", [])]
+
+    def make(row: Sequence[Any]) -> Any:
+        if row[key] is None:
+            return None
+        made = info["model"].from_db("default", names, [row[place] for place in places])
+        for set_on, make_other in joined:
+            set_on(made, make_other(row))
+        return made
+
+    return make
 
 
 def insert_row(row: Model) -> None:
     """Insert a new row with one statement, and set its primary key. Sends no signals."""
-    sql, fields = _insert(type(row), connection.vendor)
+    sql, fields = _insert(type(row), returns_key=connection.vendor == "postgresql")
     values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         row.pk = cursor.lastrowid if connection.vendor == "sqlite" else cursor.fetchone()[0]
     row._state.adding, row._state.db = False, "default"
+
+
+def insert_rows(rows: Sequence[Model]) -> None:
+    """Insert new rows of one model with one statement for each, without setting primary keys. Sends no signals."""
+    if rows:
+        sql, fields = _insert(type(rows[0]), returns_key=False)
+        values = [
+            [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields] for row in rows
+        ]
+        with connection.cursor() as cursor:
+            cursor.executemany(sql, values)
 
 
 def update_row(row: Model, names: Sequence[str]) -> None:
@@ -96,10 +129,10 @@ def update_row(row: Model, names: Sequence[str]) -> None:
 
 
 @cache
-def _insert(model: type[Model], vendor: str) -> tuple[str, list[Field[Any, Any]]]:
+def _insert(model: type[Model], *, returns_key: bool) -> tuple[str, list[Field[Any, Any]]]:
     fields = [field for field in model._meta.local_concrete_fields if not (field.primary_key or field.generated)]
     columns, marks = ", ".join(map(_column, fields)), ", ".join(["%s"] * len(fields))
-    returning = f" RETURNING {_column(model._meta.pk)}" if vendor == "postgresql" else ""
+    returning = f" RETURNING {_column(model._meta.pk)}" if returns_key else ""
     return f"INSERT INTO {_table(model)} ({columns}) VALUES ({marks}){returning}", fields  # noqa: S608  names of the model
 
 

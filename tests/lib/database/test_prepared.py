@@ -1,12 +1,17 @@
 import threading
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import Exists, OuterRef
 from django.test.utils import CaptureQueriesContext
 
+from memoryhub.agents.api_tokens import issue_token
 from memoryhub.lib.database.prepared import PreparedRows, insert_row, update_row
-from sessions_app.models import Entry, Session
-from tests.hub import NOW, add, open_at, turn
+from memoryhub.models import ApiToken, OAuthClient, OAuthConnection
+from sessions_app.models import Entry, Session, Workspace
+from sessions_app.services.audit import By
+from tests.hub import NOW, PERSON, add, open_at, turn
 
 pytestmark = pytest.mark.django_db
 BY_KEY = PreparedRows(
@@ -41,6 +46,44 @@ def test_constants_of_the_queryset_are_kept(workspace):
     open_at(workspace, "web:main")
 
     assert BY_KEY.all(workspace.pk, "web:main") == []
+
+
+def test_missing_joined_rows_and_annotations_are_those_of_the_queryset(workspace):
+    plain, connected = (
+        issue_token(workspace, name, ["read"], by=By(PERSON, NOW))[0] for name in ("plain", "connected")
+    )
+    user = User.objects.create_user("olga")
+    client = OAuthClient.objects.create(client_id="desk", name="Desk")
+    OAuthConnection.objects.create(token=connected, client=client, user=user, code_expires_at=NOW)
+    tokens = PreparedRows(
+        1,
+        lambda name: (
+            ApiToken.objects.select_related("connection__user")
+            .annotate(is_first=Exists(Workspace.objects.filter(pk=OuterRef("workspace"))))
+            .filter(name=name)
+        ),
+    )
+
+    with CaptureQueriesContext(connection) as queries:
+        rows = [tokens.first("plain"), tokens.first("connected")]
+        assert rows == [plain, connected]
+        assert [row.is_first for row in rows] == [True, True]
+        assert getattr(rows[0], "connection", None) is None
+        assert rows[1].connection.user == user
+    assert len(queries.captured_queries) == 2
+
+
+def test_values_and_a_limit_are_those_of_the_queryset(workspace):
+    for key in ("cli:a", "cli:b", "cli:c"):
+        open_at(workspace, key)
+    keys = PreparedRows(
+        1,
+        lambda workspace: Session.objects.filter(workspace=workspace).values_list("key", "epoch").order_by("key"),
+        is_limited=True,
+    )
+
+    assert keys.all(workspace.pk, 2) == [("cli:a", 0), ("cli:b", 0)]
+    assert keys.all(workspace.pk, 0) == []
 
 
 def test_an_inserted_row_is_the_one_that_is_read(workspace):
