@@ -19,6 +19,7 @@ from django.core.management.base import CommandError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memoryhub.lib.http.proxy_header import PEER
+from memoryhub.lib.shared_heaps import share_heaps
 from memoryhub.live.streams import PATH
 from memoryhub.management.web_processes import WebProcesses
 
@@ -120,6 +121,7 @@ def run_server(listener: socket.socket, *, processes: int = 1) -> None:
         if served.failure:
             raise CommandError(f"{served.failure} The messages above say why.")
         return
+    share_heaps()
     config = server_config("memoryhub.asgi:application", lifespan="on", proxy_headers=is_behind_proxy)
     with suppress(KeyboardInterrupt):  # raised by Ctrl-C and SIGTERM after the server has stopped
         uvicorn.Server(config).run(sockets=[listener])
@@ -132,6 +134,7 @@ def child_application() -> Any:
     """
     from memoryhub.asgi import application
 
+    share_heaps()
     threading.Thread(target=_follow_parent, daemon=True).start()
     return application
 

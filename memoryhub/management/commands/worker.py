@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.shared_heaps import share_heaps
 from memoryhub.lib.traces import shut_down
 from memoryhub.management.database_ready import prepare_database
 from memoryhub.management.restore_guard import in_use
@@ -38,6 +39,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:
+        share_heaps()
         logging.disable(logging.INFO)  # a line for each job is noise; failures are still logged
         stopping = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
