@@ -63,7 +63,7 @@ class RemovedTexts:
         yield from _rejected_lines(self.workspace)
         keys = dict(KeyValue.objects.filter(workspace=self.workspace).values_list("pk", "key"))
         for table, pk, text in _texts_of_rows(self.workspace):
-            yield from _said(text, keys.get(pk) if table == "key_values" else None)
+            yield from _said(text, keys.get(pk, "") if table == "key_values" else None)
         yield from _corrected_values(self.workspace)
 
     @cached_property
@@ -289,10 +289,13 @@ def _corrected_values(workspace: Workspace) -> Iterator[str]:
 
 
 def _said(text: str, key: str | None) -> Iterator[str]:
-    """Yield what a row said: of a value what it says with its key, and alone only if that is enough elsewhere."""
+    """Yield what a row said: of a value what it says with its key, and alone only if that is enough elsewhere.
+
+    ``key``: "" if it isn't known any more.
+    """
     if key is None or is_telling(words_of(text)):
         yield text
-    if key is not None:
+    if key:
         yield with_key(key, text)
 
 

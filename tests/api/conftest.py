@@ -12,9 +12,12 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from knowledge_app.models import KeyValue, KnowledgeEntry
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.agents.api_tokens import SCOPES, issue_token
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
+from tests.hub import PERSON
 
 OLGA = Actor("person", "olga")
 Call = Callable[..., HttpResponse]
@@ -38,6 +41,18 @@ def caller(token: str) -> Call:
         return client.generic(method, f"/api/v1{address}", data, content_type="application/json", headers=sent)
 
     return call
+
+
+def by_person() -> By:
+    return By(PERSON, timezone.now())
+
+
+def table_of(row: KeyValue | KnowledgeEntry) -> str:
+    return "key_values" if isinstance(row, KeyValue) else "knowledge"
+
+
+def edit(row: KeyValue | KnowledgeEntry, action: str, **values: object) -> None:
+    edit_rows(row.workspace, table_of(row), action, [row.pk], values=values, by=by_person())
 
 
 @contextmanager

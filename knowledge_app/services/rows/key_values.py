@@ -10,7 +10,8 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KeyValue
-from knowledge_app.services.held_rows import hold_flagged
+from knowledge_app.services.decisions import PEOPLE, decided_fields
+from knowledge_app.services.held_rows import approve_texts, hold_flagged
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.database import db_retry
@@ -55,7 +56,8 @@ def with_text(rows: QuerySet[KeyValue], text: str) -> QuerySet[KeyValue]:
 def write_value(workspace: Workspace, key: str, value: str, *, is_json: bool = False, by: By) -> KeyValue:
     """Set the value of a key (grid's memory_write); a withdrawn key is back. The same value changes nothing.
 
-    ``is_json``: the value is the JSON text of another type than a string. Raises Invalid.
+    If a person or a command writes the same value, agents can only propose to change it from then on. ``is_json``:
+    the value is the JSON text of another type than a string. Raises Invalid.
     """
     key, value = checked(key, value)
     with transaction.atomic():
@@ -66,6 +68,8 @@ def write_value(workspace: Workspace, key: str, value: str, *, is_json: bool = F
         if (row.value, row.is_json, row.withdrawn_at) != (value, is_json, None):
             change_value(row, value, is_json=is_json, by=by)
             row.refresh_from_db()
+        else:
+            _confirm(row, by)
         return row
 
 
@@ -96,9 +100,21 @@ def _create(workspace: Workspace, key: str, value: str, by: By, *, is_json: bool
 
 
 def change_value(row: KeyValue, value: str, *, is_json: bool = False, by: By) -> Run:
-    """Change the value of a key as an undoable edit."""
+    """Change the value of a key as an undoable edit, or confirm it."""
     values = new_state(value, is_json=is_json)
+    if all(getattr(row, name) == new for name, new in values.items()):
+        _confirm(row, by)
     return edit_rows(row.workspace, "key_values", "assign", [row.pk], values=values, by=by)
+
+
+def _confirm(row: KeyValue, by: By) -> None:
+    """Record that a person wrote the value that a key has, which approves it if it is held."""
+    if by.actor.kind not in PEOPLE:
+        return
+    approve_texts(getattr(row, "hold", None), {"value"})
+    if not decided_fields([row])[row.pk]:
+        text = f"Key-value {row.pk} written again"
+        record(by, "key_value.written", "key_value", row.pk, text, workspace=row.workspace)
 
 
 def new_state(value: str, *, is_json: bool) -> dict[str, Any]:
