@@ -29,6 +29,7 @@ ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "E
 SECONDS = 5  # for each answer of the provider
 LEEWAY_SECONDS = 60  # for clocks that differ
 MAX_SUBJECT, MAX_EMAIL = 255, 150
+STATE_KEYS, MAX_BEGUN = "_state_oidc_", 5  # how Authlib names what a session keeps of each begun sign-in
 DESCRIPTION_SECONDS = 3600  # after which the provider's description and keys are read again
 _ADDRESS = re.compile(r"[\w!#$%&'*+./=?^`{|}~-]+@[\w.-]+", re.ASCII)
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
@@ -69,6 +70,9 @@ def begin(request: HttpRequest, callback: str, next_url: str) -> str:
     except _expected_errors() as error:
         raise _failed(error) from error
     client.save_authorize_data(request, redirect_uri=callback, next=next_url, **asked)
+    begun = [key for key in request.session.keys() if key.startswith(STATE_KEYS)]  # noqa: SIM118
+    for key in sorted(begun, key=lambda key: request.session[key]["exp"])[:-MAX_BEGUN]:
+        del request.session[key]
     return str(asked["url"])
 
 

@@ -23,6 +23,7 @@ from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table
 from memoryhub.lib.validation import BadJSON, brief, decode_json
 from memoryhub.spreadsheets import cells
+from memoryhub.spreadsheets.limits import check_limits
 from sessions_app.models import Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 
@@ -128,7 +129,6 @@ def _check_knowledge(row: Candidate) -> None:
             row.values["category"] = KnowledgeEntry.Category.LEARNED_FACT.value
             note = gettext("the category %(category)s is unknown; learned_fact is used")
             row.plan.notes.append(note % {"category": brief(category) or gettext("(none)")})
-    _check_content(row)
 
 
 def _check_observation(row: Candidate) -> None:
@@ -138,12 +138,6 @@ def _check_observation(row: Candidate) -> None:
     elif category not in Observation.Category.values:
         words = gettext("the category %(category)s isn't one of finding, insight, lesson")
         raise WrongRow(words % {"category": brief(category) or gettext("(none)")})
-    _check_content(row)
-
-
-def _check_content(row: Candidate) -> None:
-    if not row.values.get("content", "" if row.kept is None else "kept").strip():
-        raise WrongRow(gettext("it has no content"))
 
 
 def _check_key_value(row: Candidate) -> None:
@@ -234,8 +228,9 @@ def check_table(
                 row.exported = None if overwrite else row.exported
                 _check_unique(seen, table, row)
                 spec.check(row)
+                check_limits(table, row.own_id, row.values, row.kept)
                 _apply(table, spec, row, checked, now)
-        except WrongRow as error:
+        except Invalid as error:
             row.plan.errors.append(error.message)
     return checked
 
@@ -282,7 +277,7 @@ def _read(spec: TableImport, row: Candidate, given: Mapping[str, Any], zone: tzi
     row.own_id = cell(spec.own_id, cells.text) if spec.own_id in given else None
     if row.own_id and len(row.own_id) > KEY_LENGTH:
         too_long = gettext("%(column)s: longer than %(count)s characters")
-        row.plan.errors.append(too_long % {"column": spec.own_id, "count": KEY_LENGTH})
+        row.plan.errors.append(too_long % {"column": spec.own_id, "count": str(KEY_LENGTH)})
     row.is_secret = bool(cell("is_secret", cells.flag)) if "is_secret" in given else False
     row.exported = cell("updated_at", cells.moment) if "updated_at" in given else None
     row.values = {name: cell(name, reader) for name, reader in spec.readers.items() if name in given}

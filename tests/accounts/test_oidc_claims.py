@@ -1,4 +1,4 @@
-"""What a provider says about a person may be nonsense."""
+"""What a provider says about a person may be nonsense, and a browser may begin again and again."""
 
 from __future__ import annotations
 
@@ -27,3 +27,13 @@ def test_a_subject_with_control_characters_is_refused(provider):
 
     assert "Signing in failed" in arrive(provider, Client()).content.decode()
     assert not Identity.objects.exists()
+
+
+def test_a_session_keeps_the_latest_begun_sign_ins(provider):
+    User.objects.create_user("vera", email="vera@example.org")
+    client = Client()
+    sent = [client.get("/login/oidc/").headers["Location"] for _ in range(7)]
+
+    assert len([key for key in client.session.keys() if key.startswith("_state")]) == 5  # noqa: SIM118
+    assert client.get(provider.authorize(sent[1])).status_code == 403
+    assert client.get(provider.authorize(sent[2])).status_code == 302

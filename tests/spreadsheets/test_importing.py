@@ -176,6 +176,14 @@ WRONG = [
     ("key_values", {"value": "x"}, "it has neither an id nor a key"),
     ("key_values", {"key": "a", "value": "{", "is_json": "true"}, "its value isn't JSON"),
     ("key_values", {"key": "a", "value": "1", "is_json": "maybe"}, "is_json: maybe is neither true nor false"),
+    ("knowledge", {"content": "x" * 20_001}, "content: longer than 20,000 characters"),
+    ("knowledge", {"content": "x", "source": "x" * 2_001}, "source: longer than 2,000 characters"),
+    ("knowledge", {"content": "x", "withdrawn_reason": "x" * 501}, "withdrawn_reason: longer than 500 characters"),
+    ("knowledge", {"content": "x", "tags": ",".join(map(str, range(51)))}, "At most 50 tags"),
+    ("knowledge", {"content": "x", "tags": "x" * 101}, "At most 50 tags of 100 characters"),
+    ("observations", {"content": "x" * 4_001, "category": "insight"}, "content: longer than 4,000 characters"),
+    ("key_values", {"key": "a", "value": "x" * 200_001}, "value: longer than 200,000 characters"),
+    ("key_values", {"key": " ", "value": "x"}, "Enter a key."),
     ("key_values", {"key": "a", "value": "", "is_secret": "true"}, "a secret, which exports leave out"),
 ]
 
@@ -186,6 +194,15 @@ def test_a_wrong_row_says_why(workspace, table, row, what):
 
     assert what in "; ".join(errors(judged)[1])
     assert all_rows() == [[], [], []]
+
+
+def test_what_is_too_long_already_stays_and_does_not_grow(workspace):
+    row = knowledge(workspace, "x" * 20_001, tags=[str(number) for number in range(51)])
+    cells = {"id": row.pk, "workspace": "atlas", "content": row.content, "tags": row.tags, "source": "the agent"}
+
+    assert not errors(take([cells]))
+    assert "content: longer" in errors(take([cells | {"content": f"{row.content}x"}]))[1][0]
+    assert "At most 50 tags" in errors(take([cells | {"tags": [*row.tags, "51"]}]))[1][0]
 
 
 @pytest.mark.parametrize("slug", ["atlas", "borea"])
