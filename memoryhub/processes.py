@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache
@@ -128,12 +128,12 @@ def is_held_here(name: str) -> bool:
 
 
 @contextmanager
-def registered(kind: str) -> Iterator[None]:
-    """Register this process, and renew its row during the block."""
+def registered(kind: str, *, also: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Register this process, and renew its row during the block. ``also``: what is done each time."""
     ended = threading.Event()
     renew_lease(kind)
     _is_registered.set()
-    thread = threading.Thread(target=_renew, args=(kind, ended), name="lease", daemon=True)
+    thread = threading.Thread(target=_renew, args=(kind, ended, also), name="lease", daemon=True)
     thread.start()
     try:
         yield
@@ -147,7 +147,7 @@ def registered(kind: str) -> Iterator[None]:
             logger.warning("can't delete the row of this process: %s", error)
 
 
-def _renew(kind: str, ended: threading.Event) -> None:
+def _renew(kind: str, ended: threading.Event, also: Callable[[], None]) -> None:
     renewed_at = time.monotonic()
     while not ended.wait(BUSY_SECONDS):
         if not any(_held.values()) and time.monotonic() - renewed_at < IDLE_SECONDS[connection.vendor]:
@@ -156,6 +156,7 @@ def _renew(kind: str, ended: threading.Event) -> None:
         try:
             renew_lease(kind)
             renewed_at = time.monotonic()
+            also()
         except DatabaseError as error:
             logger.warning("can't renew the lease of this process: %s", error)
     connection.close()

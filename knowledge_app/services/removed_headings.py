@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.db.models import Q
 
@@ -16,6 +15,7 @@ from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.decisions import PEOPLE
 from memoryhub.lib.text.facts import Section, split_sections
 from memoryhub.lib.text.repeats import Words, is_telling, words_of
+from memoryhub.lib.text_caches import text_cache
 
 MAX_COMPARED = 500  # decisions about a document, newest first
 
@@ -82,7 +82,7 @@ def _gone(document: MemoryDocument) -> Iterator[_Gone]:
         added |= new
 
 
-@lru_cache(maxsize=10_000)  # by hashes: forgetting, which alone changes texts, changes them
+@text_cache(10_000)  # by hashes: forgetting, which alone changes texts, changes them
 def _refused(
     pk: int, _proposed: str, _base: str | None, _ours: str | None, numbers: tuple[int, ...] | None
 ) -> tuple[_Gone, ...]:
@@ -91,7 +91,7 @@ def _refused(
     return _lost(proposed, kept, numbers)
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _removed(base: int, _base_hash: str, pk: int, _hash: str) -> tuple[tuple[_Gone, ...], frozenset[Words]]:
     """Return the headings that a revision removed, and those that it added."""
     contents = MemoryRevision.objects.in_bulk([base, pk])

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -30,6 +30,7 @@ from knowledge_app.services.removed_headings import headings_again
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.facts import FactLine, fact_lines
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, joined, words_of
+from memoryhub.lib.text_caches import text_cache
 from sessions_app.models import Run, Workspace
 
 MAX_REVISIONS = 100  # that people made and that the sync compares with the agent's file, newest first
@@ -151,7 +152,7 @@ def _replaced_lines(workspace: Workspace) -> Iterator[str]:
         added |= {(document, line) for line in new}
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _line_changes(
     separator: str, base: int, _base_hash: str, pk: int, _hash: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -183,7 +184,7 @@ def _rejected_lines(workspace: Workspace) -> Iterator[str]:
             yield from _refused_lines(*key, numbers and tuple(numbers))
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _refused_lines(
     separator: str, pk: int, _proposed: str, _base: str | None, _ours: str | None, numbers: tuple[int, ...] | None
 ) -> tuple[str, ...]:

@@ -6,13 +6,13 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from django.db.models import Model
 
 from memoryhub.forgetting.hub_erasure import Person
 from memoryhub.forgetting.matching import Phrase, composed, phrase_of, texts_in, tokens_with_places
 from memoryhub.forgetting.rules import text_columns
+from memoryhub.lib.text_caches import text_cache
 from sessions_app.models import Entry, Session, Workspace
 
 MOST = 40  # proposals shown
@@ -198,7 +198,7 @@ def _folded(phrase: Phrase) -> Phrase:
     return tuple(_plain(token) for token in phrase)
 
 
-@lru_cache(50_000)
+@text_cache(50_000)
 def _plain(token: str) -> str:
     return _without_diacritics(token)
 

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from itertools import combinations
 
 from memoryhub.graph.common_words import COMMON
@@ -16,6 +15,7 @@ from memoryhub.graph.keywords import WORD, is_keyword
 from memoryhub.graph.memory_texts import MemoryText, Owner
 from memoryhub.graph.names import Names, find_names
 from memoryhub.lib.search.tokenizing import fold, stem
+from memoryhub.lib.text_caches import text_cache
 
 MOST_NODES = 2_000
 _ENDING = re.compile("['’].*", re.DOTALL)  # a possessive one
@@ -134,7 +134,7 @@ def _node(found: dict[str, Node], key: str, kind: str) -> Node:
     return found[key]
 
 
-@lru_cache(maxsize=100_000)
+@text_cache(100_000)
 def _term_key(token: str) -> str:
     """Return the key of a token's node, "" if it is no keyword."""
     word = token.lower().replace("’", "'").partition("'")[0]

@@ -143,11 +143,12 @@ def _follow_parent() -> None:
     """Register this process until its parent has ended, then stop it."""
     from django.db import DatabaseError
 
+    from memoryhub.forgetting.cached_texts import follow_erasures
     from memoryhub.models import Process
     from memoryhub.processes import registered
 
     if parent := multiprocessing.parent_process():
-        with suppress(DatabaseError), registered(Process.Kind.WEB):
+        with suppress(DatabaseError), registered(Process.Kind.WEB, also=follow_erasures()):
             parent.join()
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.core.cache import cache
+from django.utils.translation import get_language
 
 from memoryhub.lib.layouts.records import ToolCall
+from memoryhub.lib.text_caches import text_cache
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import AuditRecord, Session
 from sessions_app.services.compressing.compression import active_entries, plan_compression
 from sessions_app.services.compressing.summarising import PART_TOKENS, by_rule
 
-KEPT_SECONDS = 300
 _FIGURE = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
@@ -65,17 +65,19 @@ def preview_compression(session: Session, *, keep: int, by_model: bool) -> Compr
     Kept in this process until the workspace changes, because a plan for thousands of entries takes a while.
     """
     latest = AuditRecord.objects.filter(workspace=session.workspace_id).order_by("-id").values_list("pk").first()
-    state = f"{latest}-{session.epoch}-{session.next_position}-{session.active_tokens}-{session.summary_tokens}"
-    key = f"compression-preview-{session.pk}-{keep}-{by_model}-{state}"
-    known: CompressionPreview | None = cache.get(key)
-    if known is None:
-        known = _preview(session, keep, by_model=by_model)
-        if not known.reason:  # which is in one language
-            cache.set(key, known, KEPT_SECONDS)
-    return known
+    state = (latest, session.epoch, session.next_position, session.active_tokens, session.summary_tokens)
+    return _preview(session.pk, keep, by_model, state, get_language())
 
 
-def _preview(session: Session, keep: int, *, by_model: bool) -> CompressionPreview:
+@text_cache(64)
+def _preview(  # the language is that of a reason
+    pk: int,
+    keep: int,
+    by_model: bool,  # noqa: FBT001
+    _state: object,
+    _language: str | None,
+) -> CompressionPreview:
+    session = Session.objects.select_related("workspace").get(pk=pk)
     plan = plan_compression(session, keep=keep, read=_rows)
     if plan.reason:
         return CompressionPreview(plan.reason)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from memoryhub.lib.embeddings import EmbeddingSettings, embed
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import load_sdk
+from memoryhub.lib.text_caches import keeps_texts
 
 if TYPE_CHECKING:
     from memoryhub.lib.embeddings import Rows
@@ -32,6 +33,7 @@ _asking = ThreadPoolExecutor(max_workers=ASKERS, thread_name_prefix="embedding")
 _lock = Lock()
 _answers: OrderedDict[tuple[str, ...], Rows] = OrderedDict()
 _paused_until: dict[tuple[str, ...], float] = {}
+keeps_texts(_answers.clear)
 
 
 def request(settings: EmbeddingSettings, text: str) -> Wait:

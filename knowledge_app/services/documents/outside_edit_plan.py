@@ -7,13 +7,13 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.models.documents import ALL_HELD
 from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts, count_negations
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
+from memoryhub.lib.text_caches import text_cache
 from sessions_app.models import Workspace
 
 Policy = Workspace.AgentChanges
@@ -148,7 +148,7 @@ def _counted_words(text: str) -> Counter[tuple[str, ...]]:
     return Counter(map(_words, text.split("\n")))
 
 
-@lru_cache(50_000)
+@text_cache(50_000)
 def _words(line: str) -> tuple[str, ...]:
     """Return the words of a line, ignoring its bullet, category, markup, punctuation, case and Unicode form."""
     return tuple(_WORD.findall(unicodedata.normalize("NFKC", _BULLET.sub("", line, count=1)).casefold()))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 from memoryhub.lib.content_check.hidden_content import hidden_in
 from memoryhub.lib.content_check.resemblance import SENTENCE_END
 from memoryhub.lib.content_check.shape import EXPLANATIONS, INSTRUCTION, may_have_finding, resembles, shape_of
+from memoryhub.lib.text_caches import text_cache
 
 RESEMBLES = "resembles instructions to a model"
 MAX_LINE_CHARS = 4_000  # a longer line is checked in overlapping pieces
@@ -71,7 +71,7 @@ def flagged_lines(text: str) -> set[int]:
     return {finding.line for finding in check_text(text)}
 
 
-@lru_cache(maxsize=512)  # agents read the same summaries and titles again and again
+@text_cache(512)  # agents read the same summaries and titles again and again
 def unflagged(text: str) -> str:
     """Return a text without the lines that have findings."""
     flagged = flagged_lines(text)

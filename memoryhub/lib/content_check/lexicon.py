@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 
 from memoryhub.lib.content_check import words_asian, words_germanic, words_other, words_romance, words_slavic_turkish
 from memoryhub.lib.content_check.normalising import fold
+from memoryhub.lib.text_caches import text_cache
 
 
 class Is:
@@ -224,7 +225,7 @@ def concepts_in(text: str) -> dict[str, int] | None:
     return found
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _concepts_of(word: str) -> list[tuple[str, int]]:
     return [(language, bits) for language, bits, _ in _entries(word) if bits != Is.COMMON]
 
@@ -264,7 +265,7 @@ def _read_word(text: str, match: re.Match[str], *, begins: bool, before: int, re
             _add(readings, language, hit, before=-1 if is_bent else before)
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _entries(word: str) -> list[_Entry]:
     """Return what a word without its inflection, its article or its particle may be, in any language."""
     index = _index()

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 from math import sqrt
 from pathlib import Path
 
 from memoryhub.lib.content_check.features import features_of
+from memoryhub.lib.text_caches import text_cache
 
 WEIGHTS = Path(__file__).parent / "weights.bin"
 HEADER = struct.Struct("<ff")  # the size of a step of the weights, and what is added to each score
@@ -35,7 +36,7 @@ def resembles_fact(folded: str) -> bool:
     return score(folded) < CERTAINLY_FACT
 
 
-@lru_cache(4_096)  # a sentence is also read with its neighbours, and when a rule applies to it
+@text_cache(4_096)  # a sentence is also read with its neighbours, and when a rule applies to it
 def score(folded: str) -> float:
     """Return how much a text resembles an instruction: below 0 for a fact. Takes linear time."""
     step, constant, weights = _weights()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 
 from memoryhub.lib.content_check.normalising import decoded_texts, is_disguised, scrambled, variants
@@ -12,6 +11,7 @@ from memoryhub.lib.content_check.overrides import imitates_role, overrides_instr
 from memoryhub.lib.content_check.resemblance import resembles_fact, resembles_instruction
 from memoryhub.lib.content_check.rules import judge_rules
 from memoryhub.lib.content_check.targets import has_target, pipes_to_shell
+from memoryhub.lib.text_caches import text_cache
 
 INSTRUCTION, OVERRIDE, ROLE, ENCODED, DISGUISED = "instruction", "override", "role", "encoded", "disguised"
 TOO_LONG = "too_long"
@@ -85,7 +85,7 @@ def _judge_sentences(folded: str, *, is_mixed: bool = False) -> str | None:
     return next((verdict for sentence in _sentences(folded) if (verdict := _verdict(sentence, is_mixed))), None)
 
 
-@lru_cache(4_096)  # a sentence is in several passages
+@text_cache(4_096)  # a sentence is in several passages
 def _verdict(sentence: str, is_mixed: bool) -> str:  # noqa: FBT001 - a key of the cache
     verdict = judge_rules(sentence, has_target=has_target(sentence), is_mixed=is_mixed)
     return "" if verdict == INSTRUCTION and not is_mixed and resembles_fact(sentence) else verdict

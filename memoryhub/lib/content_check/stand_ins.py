@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from memoryhub.lib.content_check.precheck import findings_in
+from memoryhub.lib.text_caches import text_cache
 
 FLAGGED = "[flagged]"
 _NAME = re.compile(r"flagged-(document|session)-(\d{1,18})")
 
 
-@lru_cache(maxsize=4096)  # agents read the same names again and again
+@text_cache(4096)  # agents read the same names again and again
 def is_flagged(text: str) -> bool:
     return bool(findings_in(text))
 

@@ -19,12 +19,14 @@ from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
+from memoryhub.lib.text_caches import keeps_texts
 from memoryhub.lib.validation import brief, clean_text, visible_line
 
 T = TypeVar("T")
 CONVERTED = "read as UTF-8, with other bytes as \\xNN"
 MAX_COMPUTED = 1_000  # stores; each import of an archive reads its own copy
 _computed: dict[str, tuple[str, Any]] = {}  # stamps and values of ``from_store``, by absolute path
+keeps_texts(_computed.clear)
 
 
 @dataclass(frozen=True)

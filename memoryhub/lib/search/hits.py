@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from memoryhub.lib.search.tokenizing import PAIRED, fold, fold_keeping_case, is_emoji, is_paired, stem
+from memoryhub.lib.text_caches import text_cache
 
 MAX_OCCURRENCES = 100  # of one word in one text; further ones are ignored
 MAX_WORD = 100  # characters of a word in a text that are compared, or as many as the query's word has
@@ -108,7 +108,7 @@ def _word_hits(word: str, folded: str, cased: str, *, is_prefix: bool) -> list[S
     return [(start, end) for start, end in ends if end]
 
 
-@lru_cache(maxsize=10_000)
+@text_cache(10_000)
 def _common_prefix(word: str, *, is_prefix: bool) -> str:
     """Return the prefix that all words with the same stem share: Porter turns y into i, and adds e or le."""
     if is_prefix or is_paired(word) or is_emoji(word):

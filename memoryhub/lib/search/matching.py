@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from django.db import DatabaseError, OperationalError, transaction
@@ -24,6 +23,7 @@ from memoryhub.lib.search.postgres_index import COLUMN, CONFIGURATION
 from memoryhub.lib.search.query import Term
 from memoryhub.lib.search.sqlite_index import WEIGHTS
 from memoryhub.lib.search.tokenizing import index_words, is_emoji, is_paired
+from memoryhub.lib.text_caches import text_cache
 
 CANDIDATES = 150  # rows per table that the database ranks first
 MAX_COMPARED = 5_000  # matching rows from which PostgreSQL selects them
@@ -266,7 +266,7 @@ def _fts_match(query: IndexQuery) -> str:
     return match
 
 
-@lru_cache(maxsize=4_096)
+@text_cache(4_096)
 def _fts_term(term: Term) -> str:
     phrases = [f'"{" ".join(words)}"' for words in _phrases(term)]
     if term.is_prefix or (is_paired(term.words[-1]) and len(term.words[-1]) == 1):

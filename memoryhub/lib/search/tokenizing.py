@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 import snowballstemmer
+
+from memoryhub.lib.text_caches import text_cache
 
 # Regular expression classes, without punctuation.
 # Scripts without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han.
@@ -66,7 +67,7 @@ _REMOVED = re.compile(f"[{MARKS}{INVISIBLE}]")
 _porter = snowballstemmer.stemmer("porter")
 
 
-@lru_cache(maxsize=100_000)
+@text_cache(100_000)
 def stem(word: str) -> str:
     """Return the stem of a lower-case word. Words of up to two letters, or with non-ASCII letters, aren't stemmed."""
     return str(_porter.stemWord(word)) if len(word) > 2 and word.isascii() and word.isalpha() else word

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
 
 from memoryhub.lib.text.facts import FactLine, fact_lines
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, Pair, group_pairs, near_pairs
+from memoryhub.lib.text_caches import text_cache
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def find_duplicates(text: str, *, threshold: float = DEFAULT_THRESHOLD, pinned: 
     )
 
 
-@lru_cache(8)  # a page of duplicates is opened several times before somebody decides
+@text_cache(8)  # a page of duplicates is opened several times before somebody decides
 def _compare(text: str, threshold: float) -> tuple[list[FactLine], list[Pair], list[Pair]]:
     """Return a document's facts, and their near-duplicate and contradicting pairs."""
     facts = fact_lines(text)

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
 
 from memoryhub.lib.text.separated import separator_in, split_entries
+from memoryhub.lib.text_caches import text_cache
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"^\s*[-*+]\s+(?:\[(?P<category>[\w-]{1,64})\]\s+)?(?P<text>\S.*?)\s*$")
@@ -85,7 +85,7 @@ def is_fence(line: str) -> bool:
     return line.lstrip().startswith(("```", "~~~"))
 
 
-@lru_cache(10_000)  # each change of a document asks for all of its lines several times
+@text_cache(10_000)  # each change of a document asks for all of its lines several times
 def normal_form(text: str) -> str:
     """Return text for comparison: without markup and final periods, with case, Unicode and spaces normalised."""
     folded = unicodedata.normalize("NFKC", text).casefold()

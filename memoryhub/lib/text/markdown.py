@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
@@ -14,6 +13,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+
+from memoryhub.lib.text_caches import text_cache
 
 MAX_RENDERED_CHARS = 256 * 1024
 _TAGS = {
@@ -103,7 +104,7 @@ def _as_code(front_matter: re.Match[str]) -> str:
     return f"{fence}\n{front_matter[1]}\n{fence}\n"
 
 
-@lru_cache(maxsize=256)
+@text_cache(256)
 def _rendered(text: str, _language: str | None) -> SafeString:
     """``_language`` is part of the cache key because the labels of images are translated."""
     if len(text) > MAX_RENDERED_CHARS:

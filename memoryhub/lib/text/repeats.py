@@ -6,13 +6,13 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
 from html import unescape
 from itertools import accumulate
 
 from memoryhub.lib.content_check.normalising import plain_form
 from memoryhub.lib.text.change_guard import count_negations
 from memoryhub.lib.text.facts import normal_form
+from memoryhub.lib.text_caches import text_cache
 
 LEAST_WORDS = 3  # of a text that is recognised in another order, or within a longer one
 LEAST_LETTERS = 6  # the same for scripts without spaces, where each letter counts as a word
@@ -31,7 +31,7 @@ _BETWEEN = re.compile(r"[ .\-*·|/~]")
 _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\s|$|[^\x00-\x7f])|\s-\s|\s[(\[]")
 
 
-@lru_cache(20_000)
+@text_cache(20_000)
 def words_of(text: str) -> Words:
     """Return the words of a text without its list mark, category, markup, accents, disguises and case."""
     shown = _TAG.sub("", _BREAK.sub(" ", unescape(_MARK.sub("", text, count=1))))

@@ -25,6 +25,7 @@ from django.utils import timezone
 
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
 from memoryhub.backups.in_use_lock import database_label, migration_lock
+from memoryhub.forgetting.cached_texts import follow_erasures
 from memoryhub.integrity.file_check import check_file
 from memoryhub.lib.database.direct_connection import default_is_direct
 from memoryhub.lib.database.faults import DAMAGED
@@ -77,7 +78,7 @@ class Command(BaseCommand):
             address = str(settings.MEMORYHUB_URL) if in_container else _address(listener)
             start_page = address if operator_exists() else f"{address}/setup/{issue_setup_token(timezone.now())}/"
             connection.close()
-            with publish_address(address), registered(Process.Kind.WEB):
+            with publish_address(address), registered(Process.Kind.WEB, also=follow_erasures()):
                 self._announce(applied, address, start_page, no_worker=no_worker)
                 if options["open"]:
                     webbrowser.open(start_page)

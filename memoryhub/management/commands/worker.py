@@ -13,6 +13,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from memoryhub.forgetting.cached_texts import follow_erasures
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.shared_heaps import share_heaps
 from memoryhub.lib.traces import shut_down
@@ -50,7 +51,7 @@ class Command(BaseCommand):
             prepare_database()
         except MemoryHubError as error:
             raise CommandError(error.message) from error
-        with in_use(connection), registered(Process.Kind.WORKER):
+        with in_use(connection), registered(Process.Kind.WORKER, also=follow_erasures()):
             loops = [
                 threading.Thread(target=loop, args=(stopping,), name=loop.__name__, daemon=True)
                 for loop in (carry_out_runs, carry_out_jobs, _follow)

@@ -14,6 +14,7 @@ from memoryhub.lib.layouts.documents import empty_file, read_document, unreadabl
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import own_id
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
+from memoryhub.lib.text_caches import keeps_texts
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, visible_line
 
 LAYOUT = "codex"
@@ -64,6 +65,7 @@ def _rollouts(folder: Folder, home: str) -> Iterator[str]:
 # By folder, path and inode: each project asks for all of them. Without a working folder, by the stamp: the first line
 # may be half written.
 _known_heads: dict[tuple[str, str, str], Head] = {}
+keeps_texts(_known_heads.clear)
 
 
 def head(folder: Folder, path: str) -> Head:

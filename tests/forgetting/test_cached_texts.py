@@ -1,0 +1,83 @@
+"""What a process keeps of texts to be faster is cleared when something was forgotten."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from knowledge_app.services.removed_texts import _line_changes
+from memoryhub.forgetting.cached_texts import follow_erasures
+from memoryhub.lib.content_check.check import unflagged
+from memoryhub.lib.text.compaction import _compare, find_duplicates
+from memoryhub.lib.text.facts import normal_form
+from memoryhub.lib.text.repeats import words_of
+from memoryhub.search import query_embedding
+from tests.forgetting.test_forgetting import forget
+from tests.hub import open_at, talk
+from tests.runs.consolidations import write
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WITHOUT_TEXTS = {  # functions whose caches keep settings, statements or answers about rows
+    "_client_of",
+    "_items_sql",
+    "_has_warnings",
+}
+TEXT = "- Brunhilda Ottoveggio lives in Lisbon\n- She likes tea"
+
+
+def keep() -> None:
+    find_duplicates(TEXT)
+    words_of(TEXT)
+    normal_form(TEXT)
+    unflagged(TEXT)
+    query_embedding._answers[("", "", "", "Brunhilda")] = None
+
+
+def kept() -> int:
+    caches = (_compare, words_of, normal_form, unflagged, _line_changes)
+    return sum(cache.cache_info().currsize for cache in caches) + len(query_embedding._answers)
+
+
+@pytest.mark.django_db
+def test_texts_are_cleared_after_something_was_forgotten_and_once_more(workspace):
+    write(workspace, TEXT)
+    follow = follow_erasures()
+    keep()
+    follow()
+    assert kept() >= 5  # as long as nothing was forgotten
+
+    forget(workspace, "phrase", "Brunhilda Ottoveggio")
+    keep()
+    for _ in range(2):  # a request may have begun before it was forgotten
+        follow()
+        assert kept() == 0
+        keep()
+    follow()
+    assert kept() >= 5
+
+
+@pytest.mark.django_db
+def test_what_was_forgotten_before_the_start_clears_nothing(workspace):
+    write(workspace, TEXT)
+    forget(workspace, "phrase", "Brunhilda Ottoveggio")
+    follow = follow_erasures()
+    talk(open_at(workspace), 1)
+    keep()
+
+    follow()
+
+    assert kept() >= 5
+
+
+def test_each_cache_of_texts_is_cleared():
+    found = {
+        node.name
+        for app in ("memoryhub", "knowledge_app", "sessions_app")
+        for path in (ROOT / app).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and any("lru_cache(" in ast.unparse(one) for one in node.decorator_list)
+    }
+
+    assert found == WITHOUT_TEXTS
