@@ -72,8 +72,8 @@ class Cluster:
         self._create_database()
         self._start(["pgbouncer", *HUBS])  # one of the hubs migrates the database
         for name in HUBS:
-            wait_for(name, lambda name=name: self._started(name) and self._answers(self.port(name), "/health/"))
-        wait_for("both standbys", lambda: self._started(*HUBS, *WORKERS) and self.is_whole())
+            wait_for(name, lambda name=name: self._with(name)._answers(self.port(name), "/health/"))
+        wait_for("both standbys", lambda: self._with(*HUBS, *WORKERS).is_whole())
 
     def stop(self) -> None:
         """Stop every part, the last one first, and wait for its end."""
@@ -175,10 +175,10 @@ class Cluster:
         path.touch(mode=0o600)
         path.write_text(text)
 
-    def _started(self, *names: str) -> bool:
+    def _with(self, *names: str) -> Cluster:
         """Start again what has ended, as systemd does: a hub or worker ends if the database is away at its start."""
         self._start([*names])
-        return True
+        return self
 
     def _start(self, names: list[str]) -> None:
         for name in names:

@@ -21,6 +21,7 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
+from knowledge_app.services.rows.edit_tables import CONCERNS
 from memoryhub.audit.access_log import TABLES, access_label
 from memoryhub.hygiene.concern_rows import rows_of_concerns
 from memoryhub.lib.content_check.hidden_content import show_invisible
@@ -36,7 +37,6 @@ DETAILS: dict[str, tuple[Any, str, str]] = {  # tables whose rows have their own
     "key_values": (KeyValue, "knowledge:key-value", "key"),
     "cached": (CachedResponse, "knowledge:cached-response", "preview"),
 }
-FINDINGS = "concerns"  # a table of edits
 LABEL_CHARS = 90
 READ_CHARS = 400  # of a text, so that a secret at the end of the label is masked as a whole
 RowsByTable = Mapping[str, Mapping[int, Any]]
@@ -106,7 +106,7 @@ FINDERS: dict[str, Callable[[Workspace, set[int]], Mapping[int, Any]]] = {
     "facts": _find_facts,
     "summaries": _find_summaries,
     "history": _find_history,
-    FINDINGS: _find_findings,
+    CONCERNS: _find_findings,
 } | {table: _find_details(table) for table in DETAILS}
 
 
@@ -122,7 +122,7 @@ def _place(workspace: Workspace, row: AccessedRow, found: RowsByTable) -> Place:
         label = gettext("%(document)s revision %(number)s") % {"document": name, "number": row.first}
         url = f"{reverse('documents:document', args=[slug, pk])}?revision={row.first}"
         return label, url if found_row else ""
-    if row.table == FINDINGS:
+    if row.table == CONCERNS:
         return found_row or ("", "")
     name = gettext("memory line") if row.table == "facts" else TABLES.get(row.table, row.table)
     if found_row is None:

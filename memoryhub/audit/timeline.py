@@ -20,8 +20,9 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from knowledge_app.models import EditedRow
+from knowledge_app.services.rows.edit_tables import CONCERNS
 from memoryhub.audit.access_log import NAMED_ROWS, accesses_in, first_rows
-from memoryhub.audit.read_rows import FINDINGS, SHOWN_VIEWS, Place, places_of, summary_of
+from memoryhub.audit.read_rows import SHOWN_VIEWS, Place, places_of, summary_of
 from memoryhub.lib.masked_text import masked
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Run, Session, Workspace
@@ -246,7 +247,7 @@ def _changed_rows(records: Sequence[AuditRecord]) -> Iterator[tuple[AuditRecord,
     """Yield records with the rows that they are about, the first few of an edit. One query."""
     edits = {int(row.object_id): row for row in records if row.action == "rows.edited" and row.object_id.isdecimal()}
     changed: defaultdict[int, list[AccessedRow]] = defaultdict(list)
-    edited = EditedRow.objects.filter(run__in=edits, table__in=(*TABLES_OF.values(), FINDINGS)).annotate(
+    edited = EditedRow.objects.filter(run__in=edits, table__in=(*TABLES_OF.values(), CONCERNS)).annotate(
         place=Window(RowNumber(), partition_by=F("run"), order_by=F("id").asc())
     )
     for one in edited.filter(place__lte=NAMED_ROWS).order_by("id"):

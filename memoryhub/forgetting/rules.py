@@ -32,6 +32,7 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.rows.derived_columns import derive
+from knowledge_app.services.rows.edit_tables import CONCERNS
 from memoryhub.forgetting.matching import Redaction, is_programs_name, texts_in
 from memoryhub.forgetting.sources import TABLES, Place
 from memoryhub.lib.layouts.records import text_hash
@@ -81,7 +82,7 @@ OWN_OPTIONS = frozenset(  # of runs and jobs, whose values are the hub's own
 )
 ASIDE = frozenset(("corrected", "withdrawn_reason"))  # notes about a row, not its content
 NOTHING = Redaction()
-EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, which are deleted with their rows
+EXACT_TABLES = ("key_values", "cached", CONCERNS)  # of edits, which are deleted with their rows
 PERSON_TABLES = ("knowledge", "observations")
 EXAMPLE_CHARS = 160
 IDS = ("content_id", "uid", "idempotency_key")  # unique beside a foreign key

@@ -22,6 +22,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Concern, Fact, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import bring_back, curate_facts, edit_fact, remove_facts
+from knowledge_app.services.rows.edit_tables import CONCERNS
 from knowledge_app.services.rows.knowledge import clean_content, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.hygiene.clusters import concerns_of_cluster
@@ -291,7 +292,7 @@ def _resolve(workspace: Workspace, concerns: Sequence[Concern], along: dict[str,
 def _mark(workspace: Workspace, concerns: Sequence[Concern], status: str, along: dict[str, Any], by: By) -> Run:
     pks = [concern.pk for concern in concerns]
     values = {"status": status}
-    return edit_rows(workspace, "concerns", "assign", pks, values=values, along=along, by=by)
+    return edit_rows(workspace, CONCERNS, "assign", pks, values=values, along=along, by=by)
 
 
 def _count(concerns: Sequence[Concern]) -> str:

@@ -18,7 +18,6 @@ from django.utils.translation import ngettext, ngettext_lazy
 from knowledge_app.models import Concern
 from memoryhub.inbox.attention_items import MAX_ITEMS, ORDER, AttentionItem, Finder, attention_item, grouped
 from memoryhub.inbox.failures import failed_deliveries, failed_jobs, first_imports, latest_imports
-from memoryhub.inbox.scope import RoleScope
 from memoryhub.inbox.sources import (
     CLUSTER,
     IS_CONFLICT,
@@ -31,6 +30,7 @@ from memoryhub.inbox.sources import (
     stopped_runs,
     undelivered,
 )
+from memoryhub.role_scope import RoleScope
 from sessions_app.models import Run, Workspace
 
 SMALLER = {  # kinds of findings that share an item

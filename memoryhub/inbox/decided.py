@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from knowledge_app.models import HeldChange, HeldRow
 from knowledge_app.services.documents.undone_decisions import DECIDED
 from knowledge_app.services.held_rows import LINKS
-from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.edit_tables import CONCERNS, TABLES
 from knowledge_app.services.rows.held_row_decisions import REASON
 from memoryhub.inbox.items import LOADERS, short, text_of_row
 from memoryhub.inbox.queue import QueueScope
@@ -39,7 +39,7 @@ PAGES = {
     "observation": "knowledge:observation",
     "key_value": "knowledge:key-value",
 }
-OF_EDITS = '"table":"concerns"'  # in the options of an edit of findings
+OF_EDITS = f'"table":"{CONCERNS}"'  # in the options of an edit of findings
 FINDINGS: dict[str, Promise] = {"dismissed": _("Dismissed"), "open": _("Opened again"), "settled": _("Settled")}
 
 
@@ -257,7 +257,7 @@ def _outcome(record: AuditRecord, run: Run) -> tuple[str | Promise, str | Promis
     if record.action != "rows.edited":
         names = {"run.approved": _("Approved"), "run.cancelled": _("Rejected"), "run.dismissed": _("Dismissed")}
         return _("Run"), names[record.action]
-    if run.options["table"] == "concerns":
+    if run.options["table"] == CONCERNS:
         return _("Finding"), FINDINGS.get(run.options["values"].get("status", ""), _("Settled"))
     return _("Addition"), _("Rejected")
 
@@ -276,7 +276,7 @@ def _titles(workspaces: Workspaces, runs: dict[int, Run]) -> dict[int, str]:
 
 
 def _texts(workspaces: Workspaces, table: str, pks: set[int]) -> dict[int, str]:
-    if table == "concerns":
+    if table == CONCERNS:
         found = LOADERS["finding"](pks)
         return {pk: text.quote or text.title for pk, text in found.items()}
     link = LINKS.get(TABLES[table].model, "")

@@ -19,10 +19,10 @@ from memoryhub.hygiene import resolution
 from memoryhub.hygiene.rows import ENTRIES
 from memoryhub.inbox.dismissals import MAX_CHOSEN, set_dismissed
 from memoryhub.inbox.failures import unfixed_imports
-from memoryhub.inbox.scope import role_scope
 from memoryhub.jobs.queue import retry_job
 from memoryhub.models import Job
 from memoryhub.permissions import by_person
+from memoryhub.role_scope import role_scope
 from memoryhub.runs.part_decisions import decide_posted, undo_approval_url, undo_url
 from memoryhub.runs.review import approve_run
 from memoryhub.sync.sync_requests import request_sync

@@ -8,10 +8,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memoryhub.inbox.scope import RoleScope
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import NotFound
 from memoryhub.models import Job
+from memoryhub.role_scope import RoleScope
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import By, record
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -55,21 +56,24 @@ def find_safe_changes(workspace: Workspace) -> SafeChanges:
 def safe_pks(workspace: Workspace) -> set[int]:
     """Return those of the oldest pending changes in which nothing is found, and which touch no pinned fact.
 
-    Conflicts aren't among them: there is a choice to make. A few queries, and one for each change that this process
-    hasn't checked yet or whose document has a pinned fact.
+    Conflicts aren't among them: there is a choice to make. A few queries, and more for each change that this process
+    hasn't checked yet as it is.
     """
     rows = held_changes(Workspace.objects.filter(pk=workspace.pk)).order_by("pk")
     conflicts = set(rows.filter(IS_CONFLICT).values_list("pk", flat=True))
+    pinned: defaultdict[int, set[int]] = defaultdict(set)
     facts = Fact.objects.filter(workspace=workspace, died=None, pinned=True)
-    pinned = set(facts.values_list("document", flat=True))
-    changes = rows.only("proposed_hash", "flags", "created_at", "document")[:MAX_CHANGES]
+    for document, fact in facts.values_list("document", "pk"):
+        pinned[document].add(fact)
+    columns = ("proposed_hash", "flags", "created_at", "document__head", "ours__content_hash")
+    changes = rows.select_related("document", "ours").only(*columns)[:MAX_CHANGES]
     return {
         change.pk
         for change in changes
         if change.pk not in conflicts
         and not change.findings
         and not _has_warnings(change.pk, change.proposed_hash, change.created_at)
-        and not (change.document_id in pinned and _touches_pins(change.pk))
+        and not (change.document_id in pinned and _touches(change, frozenset(pinned[change.document_id])))
     }
 
 
@@ -82,7 +86,14 @@ def _has_warnings(pk: int, _proposed_hash: str, _created_at: datetime) -> bool:
     return any(warnings for _, warnings in parts_with_warnings(change))
 
 
-def _touches_pins(pk: int) -> bool:
+def _touches(change: HeldChange, pinned: frozenset[int]) -> bool:
+    ours = change.ours.content_hash if change.ours else ""
+    return _touches_pins(change.pk, change.proposed_hash, ours, change.document.head_id, pinned)
+
+
+@lru_cache(maxsize=4096)
+def _touches_pins(pk: int, _proposed_hash: str, _ours_hash: str, _head: int | None, _pinned: frozenset[int]) -> bool:
+    """Tell whether a change touches pinned facts of its document, as they are in its head."""
     change = HeldChange.objects.select_related("document__head", "ours").filter(pk=pk).first()
     if change is None:
         return True

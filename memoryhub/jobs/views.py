@@ -32,6 +32,7 @@ from memoryhub.permissions import (
     is_hub_operator,
     visible_workspaces,
 )
+from memoryhub.role_scope import role_scope
 from sessions_app.models import Membership, Workspace
 
 SHOWN_ON_RUNS_PAGE = 3  # a link leads to the rest
@@ -72,15 +73,16 @@ def work_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
 
 
 def _rows(request: HttpRequest, items: list[WorkItem]) -> list[WorkRow]:
-    mine = Membership.objects.filter(user_id=request.user.pk or 0)
-    roles = {(workspace, role) for workspace, role in mine.values_list("workspace_id", "role")}
-    is_operator = is_hub_operator(request.user)
+    scope = role_scope(request.user)
+    shown = {item.workspace.pk for item in items if item.workspace}
+    curated, operated = (
+        set() if scope.is_whole else set(mine.filter(pk__in=shown).values_list("pk", flat=True))
+        for mine in (scope.curated, scope.operated)
+    )
 
     def may_decide(item: WorkItem) -> bool:
-        wanted = {OPERATOR, _deciding_role(item.kind)}
-        return is_operator or (
-            item.workspace is not None and any((item.workspace.pk, one) in roles for one in wanted)
-        )
+        mine = operated if _deciding_role(item.kind) == OPERATOR else curated
+        return scope.is_whole or (item.workspace is not None and item.workspace.pk in mine)
 
     return [work_row(item, may_decide=may_decide(item)) for item in items]
 

@@ -23,6 +23,7 @@ WITHOUT_TEXTS = {  # functions whose caches keep settings, statements or answers
     "_client_of",
     "_items_sql",
     "_has_warnings",
+    "_touches_pins",
 }
 TEXT = "- Brunhilda Ottoveggio lives in Lisbon\n- She likes tea"
 

@@ -11,9 +11,9 @@ from knowledge_app.models import Concern, HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import SYNC
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_items import AttentionItem
-from memoryhub.inbox.scope import role_scope, whole_scope
 from memoryhub.jobs.uploads import uploads
 from memoryhub.models import Job
+from memoryhub.role_scope import role_scope, whole_scope
 from sessions_app.models import (
     ImportProblem,
     ImportReport,

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from memoryhub.inbox.attention import attention_items
-from memoryhub.inbox.scope import whole_scope
 from memoryhub.models import Job
+from memoryhub.role_scope import whole_scope
 from sessions_app.models import AuditRecord, ImportReport, Workspace
 from tests.hub import run_jobs
 from tests.inbox.test_attention import end_job, hold, imported, over_limit

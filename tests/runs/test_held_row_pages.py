@@ -18,9 +18,9 @@ from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.hygiene.rows import read_batches
 from memoryhub.inbox.attention import attention_items
-from memoryhub.inbox.scope import whole_scope
 from memoryhub.lib.content_check.shape import EXPLANATIONS
 from memoryhub.origins.explanation import explain
+from memoryhub.role_scope import whole_scope
 from memoryhub.runs.part_decisions import undo_approval_url
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By

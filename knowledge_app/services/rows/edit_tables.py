@@ -43,6 +43,7 @@ class Table:
         return self.counted(number) % {"count": f"{number:,}"}
 
 
+CONCERNS = "concerns"
 TABLES = {
     "knowledge": Table(
         KnowledgeEntry,
@@ -66,7 +67,7 @@ TABLES = {
         has_history=False,
         own_key="key",
     ),
-    "concerns": Table(
+    CONCERNS: Table(
         Concern,
         _("findings"),
         lambda n: ngettext("%(count)s finding", "%(count)s findings", n),

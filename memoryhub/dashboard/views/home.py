@@ -19,7 +19,6 @@ from memoryhub.dashboard.navigation import count_parts
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
 from memoryhub.inbox.queue import count_waiting
-from memoryhub.inbox.scope import role_scope
 from memoryhub.integrity.file_check import is_disk_full, known_damage
 from memoryhub.jobs.queue import LIVE, request_job
 from memoryhub.lib.database.faults import DAMAGED, DISK_FULL, UNAVAILABLE, fault_of
@@ -28,6 +27,7 @@ from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.models import Job
 from memoryhub.permissions import by_person, is_hub_operator, require_hub_operator, visible_workspaces
 from memoryhub.processes import home_of_files
+from memoryhub.role_scope import role_scope
 from memoryhub.sync.found_folders import found_folders
 from sessions_app.models import Workspace
 from sessions_app.services.compressing.model_choice import hub_embeddings, hub_model

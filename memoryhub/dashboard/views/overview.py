@@ -12,7 +12,6 @@ from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.recent_changes import last_visit, latest_changes
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
-from memoryhub.inbox.scope import role_scope
 from memoryhub.insights.charts import Insights
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.masked_text import masked
@@ -21,6 +20,7 @@ from memoryhub.memory.filters import KINDS, Matches, MemoryFilters
 from memoryhub.memory.listing import count_kinds, newest_items
 from memoryhub.memory.views.rows import shown_item
 from memoryhub.permissions import get_workspace, has_role, log_page_access
+from memoryhub.role_scope import role_scope
 from memoryhub.search.kinds import KINDS as SEARCHED
 from memoryhub.search.shown_rows import seen_results
 from sessions_app.models import Membership, Session, Workspace

@@ -9,10 +9,10 @@ from memoryhub.audit.audit_log import AuditFilter, filter_records
 from memoryhub.audit.audit_log_forms import AuditFilterForm
 from memoryhub.inbox.decided import KINDS, Decision, decision_records, load_decisions
 from memoryhub.inbox.queue import QueueScope
-from memoryhub.inbox.scope import role_scope
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import keyset_page
 from memoryhub.permissions import get_workspace, is_hub_operator, visible_workspaces
+from memoryhub.role_scope import role_scope
 from sessions_app.models import AuditRecord, Workspace
 
 PAGE_ROWS = 25

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from memoryhub.inbox.dismissals import set_dismissed
-from memoryhub.inbox.scope import role_scope
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.http.pagination import parse_int
 from memoryhub.permissions import by_person
+from memoryhub.role_scope import role_scope
 
 
 @require_POST

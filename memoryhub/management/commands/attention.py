@@ -8,8 +8,8 @@ from django.utils import timezone
 from memoryhub.find_by_name import find_workspace
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_items import attention_item_json
-from memoryhub.inbox.scope import whole_scope
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.role_scope import whole_scope
 
 MARKS = {"problem": "!", "warning": "?", "info": " "}
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.editing import save_text
 from memoryhub.inbox.attention import attention_items
-from memoryhub.inbox.scope import whole_scope
+from memoryhub.role_scope import whole_scope
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import SyncState, Workspace
 from sessions_app.services.audit import By
