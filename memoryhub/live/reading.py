@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as LoginSession
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 
 from memoryhub.audit.changes import RECENT_IDS
 from memoryhub.live.streams import News
@@ -28,7 +30,7 @@ def read_news(known: frozenset[int] | None, people: Mapping[str, int], due: Coll
         for session, person in people.items()
     }
     told = {session: workspaces for session, workspaces in told.items() if workspaces or session in due}
-    ended = _ended({session: people[session] for session in told}) if told else set()
+    ended = _ended({session: people[session] for session in told}, due) if told else set()
     return News(frozenset(recent), told, ended)
 
 
@@ -40,9 +42,24 @@ def _recent(known: frozenset[int] | None) -> dict[int, int | None]:
     return dict(rows.filter(id__gt=max(known, default=0) - RECENT_IDS))
 
 
-def _ended(people: Mapping[str, int]) -> set[str]:
-    """Return the login sessions that have ended, or whose person is deactivated."""
+def _ended(people: Mapping[str, int], due: Collection[str]) -> set[str]:
+    """Return the login sessions that have ended, or whose person is deactivated.
+
+    Those whose heartbeat is due have also ended if the password has changed since.
+    """
     live = LoginSession.objects.filter(session_key__in=people, expire_date__gt=timezone.now())
-    keys = set(live.values_list("session_key", flat=True))
-    active = set(User.objects.filter(pk__in=set(people.values()), is_active=True).values_list("pk", flat=True))
-    return {session for session, person in people.items() if session not in keys or person not in active}
+    sessions = {session.session_key: session for session in live}
+    users = User.objects.filter(is_active=True).in_bulk(set(people.values()))
+    return {
+        key
+        for key, person in people.items()
+        if key not in sessions
+        or person not in users
+        or (key in due and not _has_password_of(sessions[key], users[person]))
+    }
+
+
+def _has_password_of(session: LoginSession, user: User) -> bool:
+    hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
+    given = session.get_decoded().get(HASH_SESSION_KEY, "")
+    return any(constant_time_compare(given, known) for known in hashes)

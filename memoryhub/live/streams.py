@@ -71,7 +71,8 @@ class Stream:
 
     def tell(self, workspaces: Collection[int], now: float) -> None:
         self.changed.update(workspaces)
-        self.beat_at = now + HEARTBEAT_SECONDS
+        if self.beat_at <= now:
+            self.beat_at = now + HEARTBEAT_SECONDS
         self._woken.set()
 
     def end(self) -> None:

@@ -78,6 +78,13 @@ def test_an_empty_or_repeated_header_names_nobody(headers, behind):
     assert take_person(headers, PROXY) == ([], "")
 
 
+@pytest.mark.parametrize(
+    "space", ["\N{NO-BREAK SPACE}", "\N{IDEOGRAPHIC SPACE}", "\x85", "\x1f", "\N{ZERO WIDTH SPACE}"]
+)
+def test_other_spaces_are_part_of_a_name(space, behind):
+    assert take_person([(b"remote-user", f"vera{space}".encode())], PROXY) == ([], f"vera{space}")
+
+
 def test_without_the_setting_the_header_is_like_any_other(settings):
     assert take_person([(b"remote-user", b"vera")], PROXY) == ([(b"remote-user", b"vera")], "")
 
@@ -166,7 +173,7 @@ def test_a_password_does_not_make_somebody_else_of_a_person(behind):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("name", ["nina", "a/b", "two words", "x" * 151, "vera\x00", "vera,olga"])
+@pytest.mark.parametrize("name", ["nina", "a/b", "two words", "x" * 151, "vera\x00", "vera,olga", "vera\xa0"])
 def test_unknown_people_see_a_page_and_get_no_account(name, behind):
     User.objects.create_user("vera")
 

@@ -94,6 +94,16 @@ def test_ended_sessions_are_found_when_they_would_be_told_something(before, work
     assert read_news(before.known, {session: person}, [session] if is_due else []).ended == {session}
 
 
+def test_a_session_from_before_a_new_password_has_ended_at_its_heartbeat(before, viewer_client):
+    session, person = session_of(viewer_client), person_of(viewer_client)
+    assert read_news(before.known, {session: person}, [session]).ended == set()
+    user = User.objects.get(pk=person)
+    user.set_password("another long password")
+    user.save()
+
+    assert read_news(before.known, {session: person}, [session]).ended == {session}
+
+
 def test_records_of_the_hub_itself_are_told_nobody(before, admin_client):
     record(By(AGENT, NOW), "account.made", "user", 1, "Made")
 

@@ -121,6 +121,23 @@ def test_heartbeats_are_repeated(monkeypatch):
     run(work, heartbeats)
 
 
+def test_news_do_not_put_off_the_heartbeat_that_checks_the_session(monkeypatch):
+    monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.02)
+    due_at: list[int] = []
+
+    def news(people: Mapping[str, int], due: Collection[str]) -> News:
+        due_at.append(len(due))
+        return News(frozenset(), {session: {1} for session in people})
+
+    async def work(own: Streams) -> None:
+        browser, _ = opened(own, OLGA)
+        while sum(due_at) < 3:
+            await browser.said.get()
+
+    run(work, news)
+    assert 0 in due_at
+
+
 def test_streams_are_limited_by_person_and_in_total(monkeypatch):
     monkeypatch.setattr(streams, "MAX_PER_PERSON", 2)
     monkeypatch.setattr(streams, "MAX_STREAMS", 3)

@@ -28,7 +28,7 @@ def take_person(headers: Headers, peer: str) -> tuple[Headers, str]:
     others = [pair for pair in headers if pair[0].lower() != wanted]
     if len(given) != 1 or not _is_proxy(peer):
         return others, ""
-    return others, given[0].decode(errors="replace").strip()
+    return others, given[0].decode(errors="replace").strip(" \t")  # other spaces belong to the name
 
 
 def _is_proxy(peer: str) -> bool:
