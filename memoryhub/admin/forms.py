@@ -8,6 +8,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry, Observation
+from knowledge_app.services.rows.knowledge import clean_tags
+from memoryhub.lib.errors import Invalid
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -57,13 +59,25 @@ class TagForm(EditForm):
 
     @property
     def values(self) -> dict[str, Any]:
-        return {"add": _split_tags(self.cleaned_data["add"]), "remove": _split_tags(self.cleaned_data["remove"])}
+        return {
+            "add": clean_tags(self.cleaned_data["add"].split(",")),
+            "remove": _split_tags(self.cleaned_data["remove"]),
+        }
 
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.errors and not any(self.values[name] for name in ("add", "remove")):
             raise forms.ValidationError(_("Enter tags to add or remove."), code="no_tags")
         return found
+
+    def clean_add(self) -> str:
+        """Raises ValidationError for too many or too long tags."""
+        text: str = self.cleaned_data["add"]
+        try:
+            clean_tags(text.split(","))
+        except Invalid as error:
+            raise forms.ValidationError(error.message, code=error.code) from error
+        return text
 
 
 class RecategoriseForm(TagForm):

@@ -87,6 +87,14 @@ def test_an_action_changes_the_selected_rows_and_is_undone(admin_client, workspa
     assert restored | {"updated_at": None} == before | {"updated_at": None}
 
 
+@pytest.mark.parametrize("action", ["tag", "recategorise"])
+@pytest.mark.parametrize("add", ["x" * 101, ",".join(map(str, range(51)))])
+def test_tags_have_the_limits_of_pages(admin_client, workspace, action, add):
+    row = knowledge(workspace)
+
+    assert act(admin_client, KnowledgeEntry, [row], action, add=add, category="error_pattern") == []
+
+
 @pytest.mark.parametrize("make", [knowledge, observation])
 def test_withdrawn_rows_are_restored(admin_client, workspace, make):
     row = make(workspace, withdrawn_at=NOW, withdrawn_reason="wrong")

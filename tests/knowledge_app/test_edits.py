@@ -106,6 +106,18 @@ def test_tags_are_added_and_taken_away_in_their_order(workspace):
     assert row.tags == ["a", "c"]
 
 
+@pytest.mark.parametrize(
+    ("count", "add", "remove", "left"), [(49, "ab", "", 49), (49, "a", "", 50), (60, "", "0", 59)]
+)
+def test_a_row_that_would_get_too_many_tags_stays_as_it_is(workspace, count, add, remove, left):
+    row = knowledge(workspace, tags=[str(number) for number in range(count)])
+
+    edit_rows(workspace, "knowledge", "tag", [row.pk], values={"add": [*add], "remove": [*remove]}, by=BY)
+
+    row.refresh_from_db()
+    assert len(row.tags) == left
+
+
 def test_merging_keeps_the_first_with_what_the_others_add(workspace):
     keep = knowledge(workspace, tags=["a"], access_count=2)
     other = knowledge(workspace, "likes  tea!", tags=["b"], access_count=3, source="cli")

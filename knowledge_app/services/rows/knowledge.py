@@ -17,7 +17,7 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.decisions import PEOPLE, decided_fields
 from knowledge_app.services.held_rows import approve_texts, hold_flagged, unheld
 from knowledge_app.services.rows.derived_columns import derive
-from knowledge_app.services.rows.row_changes import MAX_COUNT
+from knowledge_app.services.rows.row_changes import MAX_COUNT, MAX_TAGS
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.database.any_case import any_case, in_json
@@ -31,7 +31,7 @@ from sessions_app.services.audit import By, record
 from sessions_app.services.workspaces import lock_workspace
 
 MAX_CHARS = 20_000
-MAX_TAGS, MAX_TAG = 50, 100
+MAX_TAG = 100  # characters
 CONTEXT_CHARS = 2_000  # Grip's default
 USED_FIRST = ("-access_count", F("created_at").desc(nulls_last=True), "-id")  # Grip's order of search results
 CATEGORIES = [category.value for category in KnowledgeEntry.Category]  # in Grip's order of priority

@@ -15,6 +15,7 @@ from knowledge_app.models import KnowledgeEntry
 Values = dict[str, Any]
 Changes = dict[int, Values | None]  # by primary key: the fields to set, None to remove the row
 MAX_COUNT = 2**31 - 1  # of a count column
+MAX_TAGS = 50  # of an entry
 Change = Callable[[Sequence[Model], Values, datetime], Changes]
 
 
@@ -27,9 +28,13 @@ def _assign(_row: Any, values: Values, _now: datetime) -> Values:
 
 
 def _tag(row: Any, values: Values, _now: datetime) -> Values:
-    """Add the tags in ``add`` and remove those in ``remove``; the others keep their order."""
+    """Add the tags in ``add`` and remove those in ``remove``; the others keep their order.
+
+    A row that would get too many stays as it is.
+    """
     kept = [tag for tag in row.tags if tag not in values.get("remove", [])]
-    return {"tags": kept + [tag for tag in values.get("add", []) if tag not in kept]}
+    tags = kept + [tag for tag in values.get("add", []) if tag not in kept]
+    return {"tags": tags} if len(tags) <= max(MAX_TAGS, len(row.tags)) else {}
 
 
 def _recategorise(row: Any, values: Values, now: datetime) -> Values:
