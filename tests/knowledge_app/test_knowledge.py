@@ -167,6 +167,19 @@ def test_duplicates_are_shown_before_they_are_merged_and_come_apart_again(worksp
     assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 3
 
 
+def test_a_merge_keeps_what_a_person_decided_about_however_often_another_is_used(workspace):
+    verified, used = (
+        add(workspace, text, actor=AGENT).entry
+        for text in ("The API limit is 100 requests per minute", "the api limit: 100 requests per minute")
+    )
+    edit_rows(workspace, "knowledge", "verify", [verified.pk], by=BY)
+    KnowledgeEntry.objects.filter(pk=used.pk).update(access_count=9)
+
+    (group,) = plan_merges(workspace)
+
+    assert (group.keep, group.others) == (verified, [used])
+
+
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
 @pytest.mark.parametrize(
     ("folder", "file", "write"),

@@ -298,15 +298,18 @@ def context_lines(
 def plan_merges(
     workspace: Workspace, *, threshold: float = DEFAULT_THRESHOLD, among: Collection[int] | None = None
 ) -> list[Group]:
-    """Return groups of near-duplicate entries, each keeping its most used entry. No held ones. Reads only.
+    """Return groups of near-duplicate entries. No held ones. Reads only.
 
-    ``among``: keys of the entries to compare, by default all of the workspace.
+    Each keeps the most used entry, of those whose text people decided about if there are any. ``among``: keys of the
+    entries to compare, by default all of the workspace.
     """
     groups: list[Group] = []
     wanted = None if among is None else set(among)
     for category in CATEGORIES:
         living = unheld(_living(workspace)).filter(category=category).select_related("hold").order_by(*USED_FIRST)
         entries = [entry for entry in living if wanted is None or entry.pk in wanted]
+        decided = decided_fields(entries)
+        entries.sort(key=lambda entry: "content" not in decided[entry.pk])
         same, _ = near_pairs([entry.content for entry in entries], threshold=threshold)
         groups += [
             Group(entries[keep], [entries[i] for i in others], ratio) for keep, others, ratio in group_pairs(same)
