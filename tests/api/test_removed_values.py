@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_app.models import KeyValue, KnowledgeEntry
+from knowledge_app.services.removed_texts import RemovedTexts
 from knowledge_app.services.rows.key_values import write_value
 from sessions_app.models import Run
 from sessions_app.services.runs import cancel_run
@@ -57,3 +58,13 @@ def test_a_refused_value_of_a_key_that_is_gone_is_held_elsewhere_if_it_says_enou
 
     assert agent("PUT", "/value?key=town", {"value": text}).json()["held"] == is_held
     assert agent("POST", "/knowledge", {"content": text}).json()["held"] == is_held
+
+
+def test_over_many_lines_too_what_the_memory_says_at_present_is_not_said_again(agent, workspace):
+    remove_code(agent)
+    text = "\n".join(CODE.split())
+    assert RemovedTexts(workspace).added_again("", text) == {1, 2, 3, 4, 5, 6}
+
+    write_value(workspace, "door code of the house", "4711", by=by_person())
+
+    assert RemovedTexts(workspace).added_again("", text) == set()

@@ -1,9 +1,12 @@
 import json
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
+from django.db import OperationalError
 
 from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.rows import knowledge
 from knowledge_app.services.rows.exporting import cache_file, key_values_file, knowledge_file, observations_file
 from knowledge_app.services.rows.knowledge import (
     KnowledgeExists,
@@ -16,6 +19,7 @@ from knowledge_app.services.rows.knowledge import (
     search_knowledge,
 )
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
+from memoryhub.lib.database import db_retry
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord
@@ -178,6 +182,15 @@ def test_a_merge_keeps_what_a_person_decided_about_however_often_another_is_used
     (group,) = plan_merges(workspace)
 
     assert (group.keep, group.others) == (verified, [used])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_entry_is_added_when_the_database_is_no_longer_locked(workspace, monkeypatch):
+    answers = iter([OperationalError("database is locked"), None])
+    monkeypatch.setattr(knowledge, "lock_workspace", Mock(side_effect=answers))
+    monkeypatch.setattr(db_retry, "FIRST_PAUSE", 0)
+
+    assert add(workspace, "likes tea").is_new
 
 
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
@@ -83,3 +84,18 @@ def test_a_lock_of_a_killed_process_is_free_at_once():
 
     assert time.monotonic() - killed_at < 5
     lock.release()
+
+
+def test_asking_about_a_lock_ends_only_a_lost_connection(monkeypatch):
+    own, other = Mock(), Mock()
+    monkeypatch.setattr(process_locks, "_connect", lambda: own)
+    monkeypatch.setattr(process_locks, "_select", lambda *_: True)
+    monkeypatch.setattr(process_locks, "PING_SECONDS", 0.0)
+    locks = process_locks._LockConnection()
+
+    assert locks.acquire("atlas") is own
+    assert (locks.is_held(own), locks.is_held(other)) == (True, False)
+    own.close.assert_not_called()
+    own.is_usable.return_value = False
+    assert (locks.is_held(other), locks.is_held(own)) == (False, False)
+    own.close.assert_called_once()

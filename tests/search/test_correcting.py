@@ -85,6 +85,13 @@ def test_words_that_exist_are_left_alone(workspace):
     assert search("arbour kind:entry", workspace).corrected == {}
 
 
+def test_a_short_word_with_a_wrong_letter_is_corrected_from_older_rows(workspace, monkeypatch):
+    monkeypatch.setattr(correcting, "ROWS", 1)
+    say(workspace, "the crane", "filler")
+
+    assert search("crabe", workspace).corrected == {"crabe": "crane"}
+
+
 def test_a_common_word_is_no_reason_to_correct(workspace):
     say(workspace, "the tier of the crane")
 

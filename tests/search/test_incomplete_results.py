@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import pytest
 from django.urls import reverse
@@ -45,6 +46,16 @@ def test_recalls_say_it(workspace, slow, command, viewer_client):
         assert told["notes"] == [counts.INCOMPLETE]
     page = viewer_client.get(reverse("recall", args=[workspace.slug]), {"q": "harbour"})
     assert page.content.decode().count(counts.INCOMPLETE) == 1
+
+
+def test_the_newest_rows_are_found_if_choosing_the_best_takes_too_long(workspace, monkeypatch):
+    know(workspace, "the harbour")
+    monkeypatch.setattr(ranking, "best_matches", Mock(side_effect=SearchTooSlow("too slow")))
+
+    found = answer(Scope((workspace.pk,)), Question("harbour"), now=NOW)
+
+    assert [one["text"] for one in found["results"]] == ["the harbour"]
+    assert found["notes"] == [counts.INCOMPLETE]
 
 
 @pytest.mark.parametrize("sort", ["", "newest"])

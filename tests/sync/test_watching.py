@@ -1,8 +1,10 @@
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
+from unittest.mock import Mock
 
 import pytest
+from django.db import DatabaseError
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
@@ -107,3 +109,14 @@ def test_only_folders_with_memory_are_watched(tmp_path):
 
     with Folder(tmp_path) as folder:
         assert folders_to_watch(folder) == ["", "workspace", "sessions", "workspace/memory", sessions]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken"), ValueError("broken"), DatabaseError("away")])
+def test_a_failed_check_of_a_home_is_logged_and_repeated_later(error, monkeypatch, caplog):
+    monkeypatch.setattr(watching, "_schedule_what_changed", Mock(side_effect=error))
+    monkeypatch.setattr(watching, "close_old_connections", Mock())
+    monkeypatch.setattr(watching, "connection", Mock())
+
+    watching._check_home(watching.WatchedFolder("/home/ana/.claude", None), Event())
+
+    assert "check of a home failed" in caplog.text

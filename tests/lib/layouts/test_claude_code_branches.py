@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from memoryhub.lib.files.safe_folder import Folder
+from memoryhub.lib.layouts.claude_code import forks
 from memoryhub.lib.layouts.records import SessionRecord
 from tests.lib.layouts.claude_records import (
     OTHER,
@@ -252,3 +254,14 @@ def test_damaged_transcripts_never_raise(tmp_path, seed):
 
     assert files
     json.dumps([entry.extra for found in sessions(tmp_path) for entry in found.entries])
+
+
+def test_only_records_of_summaries_name_sessions(tmp_path):
+    records = [
+        {"type": kind, "summary": f"By {kind}", "leafUuid": f"leaf-{kind}"}
+        for kind in ("custom-title", "summary", "tag")
+    ]
+    path = write(tmp_path, [*records, user("u1", None, "First")])
+
+    with Folder(tmp_path) as folder:
+        assert forks.head(folder, str(path.relative_to(tmp_path))).titles == {"leaf-summary": "By summary"}

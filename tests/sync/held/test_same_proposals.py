@@ -1,9 +1,12 @@
 """A file's text that is held although the same text waits for review already, proposed by somebody else."""
 
+from unittest.mock import Mock
+
 import pytest
 from django.utils import timezone
 
-from knowledge_app.models import HeldChange
+from knowledge_app.models import HeldChange, MemoryRevision
+from knowledge_app.services.documents import outside_edits
 from knowledge_app.services.documents.outside_edits import hold_emptied, import_late_text
 from knowledge_app.services.documents.proposals import propose_text
 from memoryhub.integrity import check_memory
@@ -109,3 +112,14 @@ def test_a_consolidation_that_waits_with_the_same_text_is_cancelled(atlas, file,
     run.refresh_from_db()
     assert run.status == "cancelled"  # its messages wait for the next one
     assert [one.author_kind for one in pending()] == ["sync"]
+
+
+def test_a_late_text_is_imported_as_a_whole_or_not_at_all(atlas, monkeypatch):
+    edit("- fact b\n", "- fact two\n")
+    before = MemoryRevision.objects.count()
+    monkeypatch.setattr(outside_edits, "_revise", Mock(side_effect=RuntimeError))
+
+    with pytest.raises(RuntimeError):
+        import_late_text(memory(), DocumentRecord("MEMORY.md", f"{TEXT}- fact z\n"), timezone.now())
+
+    assert MemoryRevision.objects.count() == before
