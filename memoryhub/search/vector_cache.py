@@ -17,6 +17,7 @@ from django.db.models import Count, Max, QuerySet
 
 from knowledge_app.models import RowVector
 from memoryhub.graph.row_vectors import MOST_ROWS, SOURCES
+from memoryhub.lib.text_caches import keeps_texts
 
 if TYPE_CHECKING:
     from memoryhub.graph.nearest import Rows
@@ -45,6 +46,7 @@ class Matrix:
 Matrices = dict[str, Matrix]
 _lock = Lock()
 _kept: OrderedDict[tuple[int, str], Matrices] = OrderedDict()
+keeps_texts(_kept.clear)
 
 
 def forget_all() -> None:
