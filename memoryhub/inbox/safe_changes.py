@@ -65,8 +65,8 @@ def safe_pks(workspace: Workspace) -> set[int]:
     facts = Fact.objects.filter(workspace=workspace, died=None, pinned=True)
     for document, fact in facts.values_list("document", "pk"):
         pinned[document].add(fact)
-    columns = ("proposed_hash", "flags", "created_at", "document__head", "ours__content_hash")
-    changes = rows.select_related("document", "ours").only(*columns)[:MAX_CHANGES]
+    columns = ("proposed_hash", "flags", "created_at", "document__head__content_hash", "ours__content_hash")
+    changes = rows.select_related("document__head", "ours").only(*columns)[:MAX_CHANGES]
     return {
         change.pk
         for change in changes
@@ -87,13 +87,13 @@ def _has_warnings(pk: int, _proposed_hash: str, _created_at: datetime) -> bool:
 
 
 def _touches(change: HeldChange, pinned: frozenset[int]) -> bool:
-    ours = change.ours.content_hash if change.ours else ""
-    return _touches_pins(change.pk, change.proposed_hash, ours, change.document.head_id, pinned)
+    ours, head = (one.content_hash if one else "" for one in (change.ours, change.document.head))
+    return _touches_pins(change.pk, change.proposed_hash, ours, head, pinned)
 
 
 @lru_cache(maxsize=4096)
-def _touches_pins(pk: int, _proposed_hash: str, _ours_hash: str, _head: int | None, _pinned: frozenset[int]) -> bool:
-    """Tell whether a change touches pinned facts of its document, as they are in its head."""
+def _touches_pins(pk: int, _proposed: str, _ours: str, _head: str, _pinned: frozenset[int]) -> bool:
+    """Tell whether a change touches pinned facts of its document. Cached by hashes, as above."""
     change = HeldChange.objects.select_related("document__head", "ours").filter(pk=pk).first()
     if change is None:
         return True

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import Mock
 
 import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Fact, HeldChange
+from memoryhub.inbox import safe_changes
 from tests.hub import NOW
 from tests.inbox.test_inbox import ORDER, TEXT, decide, head, propose
 
@@ -52,6 +54,21 @@ def test_a_fact_that_is_pinned_meanwhile_makes_a_change_of_it_unsafe(workspace, 
     assert ("Accept 1 safe item…" in before, "safe item…" in after) == (True, False)
     assert 'name="change"' not in page
     assert head() == TEXT
+
+
+def test_changes_of_a_document_with_pins_are_compared_once_for_each_set_of_pins(workspace, monkeypatch):
+    for number in range(3):
+        propose(workspace, TEXT.replace("- Ana leads\n", f"- Ana leads team {number}\n"))
+    HeldChange.objects.update(flags=[])
+    compare = Mock(wraps=safe_changes.pin_reasons)
+    monkeypatch.setattr(safe_changes, "pin_reasons", compare)
+    safe_changes._touches_pins.cache_clear()
+    counts = []
+    for pinned in ("the port is 80", "the port is 80", "Ana leads"):
+        Fact.objects.filter(text=pinned).update(pinned=True)
+        counts.append((len(safe_changes.safe_pks(workspace)), compare.call_count))
+
+    assert counts == [(3, 3), (3, 3), (0, 6)]
 
 
 def test_the_worst_finding_and_a_line_say_which_change_it_is(workspace, editor):
