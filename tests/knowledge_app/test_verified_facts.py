@@ -37,6 +37,16 @@ def is_verified(text: str) -> bool:
     return Fact.objects.get(text=text, died=None).last_verified_at is not None
 
 
+@pytest.mark.parametrize(("actor", "verified"), [(PERSON, True), (Actor("command", "cli"), True), (AGENT, False)])
+def test_a_fact_that_a_person_adds_too_is_verified(document, actor, verified):
+    append_fact(document, f"{VERIFIED} today", by=By(AGENT, NOW))
+
+    append_fact(document, f"{VERIFIED} today.", by=By(actor, LATER))
+
+    assert is_verified(f"{VERIFIED} today") == verified
+    assert is_verified("The lamp 1 is in room 1") is False
+
+
 @pytest.mark.parametrize("actor", [AGENT, Actor("agent", "beta"), Actor("run", "run 1")])
 def test_an_agents_new_words_are_not_verified(document, actor):
     text = document.head.content.replace(VERIFIED, REWORDED)

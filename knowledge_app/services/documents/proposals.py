@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
 
-from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import PROPOSED
+from knowledge_app.services.decisions import PEOPLE
 from knowledge_app.services.documents.change_review import judge, store_held
+from knowledge_app.services.documents.editing import curate_facts
 from knowledge_app.services.documents.revisions import (
     StaleBase,
     content_hash,
@@ -69,7 +71,8 @@ def write_text(
 def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
     """Append a fact as the last line of a document, or hold it for review like any other change.
 
-    A fact that the document already contains changes nothing. Raises Invalid, LimitExceeded.
+    A fact that the document already contains changes nothing, but a person or a command verifies it. Raises Invalid,
+    LimitExceeded.
     """
     text = " ".join(clean_text(fact).split()).removeprefix("- ")
     if not text or len(text) > MAX_FACT:
@@ -82,7 +85,9 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
         head = locked.head
         before = head.content if head else ""
         known = {normal_form(one.text) for one in fact_lines(before, locked.separator)}
-        if {normal_form(one.text) for one in fact_lines(line, locked.separator)} <= known:
+        added = {normal_form(one.text) for one in fact_lines(line, locked.separator)}
+        if added <= known:
+            _verify(locked, added, by)
             return Written()
         after = _cleaned(_with_line(locked, before, line))
         returned = None if by.actor.kind == AuditRecord.ActorKind.AGENT else ()  # a person may put a fact back
@@ -90,6 +95,12 @@ def append_fact(document: MemoryDocument, fact: str, *, by: By) -> Written:
         if flags:
             return Written(held=_hold(locked, head, after, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, after, base=head, by=by, reason=f"added by {by.actor.name}"))
+
+
+def _verify(document: MemoryDocument, added: Collection[str], by: By) -> None:
+    if by.actor.kind in PEOPLE:
+        facts = Fact.objects.filter(document=document, died=None).values_list("pk", "text")
+        curate_facts(document, [pk for pk, text in facts if normal_form(text) in added], by=by, verified=True)
 
 
 def _with_line(document: MemoryDocument, text: str, line: str) -> str:
