@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from queue import Queue
 
 import pytest
+from django.db import connection
 
 from knowledge_app.services.removed_texts import _line_changes
+from memoryhub import processes
 from memoryhub.forgetting.cached_texts import follow_erasures
 from memoryhub.lib.content_check.check import unflagged
 from memoryhub.lib.text.compaction import _compare, find_duplicates
@@ -70,6 +73,16 @@ def test_what_was_forgotten_before_the_start_clears_nothing(workspace):
     follow()
 
     assert kept() >= 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_registered_process_looks_for_erasures_at_each_renewal(monkeypatch):
+    monkeypatch.setattr(processes, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(processes, "IDLE_SECONDS", {connection.vendor: 0.0})
+    calls: Queue[int] = Queue()
+
+    with processes.registered("worker", also=lambda: calls.put(1)):
+        assert [calls.get(timeout=30) for _ in range(2)] == [1, 1]
 
 
 def test_each_cache_of_texts_is_cleared():
