@@ -89,6 +89,33 @@ def test_undoing_leaves_what_was_changed_since(workspace):
     assert [row.category for row in KnowledgeEntry.objects.order_by("id")] == ["error_pattern", "learned_fact"]
 
 
+def test_a_text_that_is_put_back_is_not_verified_because_another_one_was(workspace):
+    row = knowledge(workspace)
+
+    def edit(days: int, action: str, **values: str) -> Run:
+        by = By(PERSON, NOW + timedelta(days))
+        return edit_rows(workspace, "knowledge", action, [row.pk], values=values, by=by)
+
+    edit(0, "verify")
+    run = edit(1, "assign", content="likes coffee")
+    edit(2, "verify")
+
+    undo_edit(run, by=By(PERSON, NOW + timedelta(3)))
+
+    row.refresh_from_db()
+    assert (row.content, row.last_verified_at) == ("likes tea", None)
+
+
+def test_a_text_that_is_put_back_is_still_verified_if_it_was(workspace):
+    row = knowledge(workspace, last_verified_at=NOW)
+    run = edit_rows(workspace, "knowledge", "assign", [row.pk], values={"content": "likes coffee"}, by=BY)
+
+    undo_edit(run, by=BY)
+
+    row.refresh_from_db()
+    assert (row.content, row.last_verified_at) == ("likes tea", NOW)
+
+
 def test_an_edit_can_be_undone_once(workspace):
     run = recategorise(workspace, [knowledge(workspace)])
     undo_run(run, by=BY)

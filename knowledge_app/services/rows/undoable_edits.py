@@ -12,12 +12,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Field, Model
+from django.db.models import F, Field, Model
 from django.utils.translation import gettext, gettext_noop, override
 from simple_history.utils import bulk_update_with_history
 
 from knowledge_app.models import Confirmation, EditedRow
-from knowledge_app.services.decisions import FROM_FILES
+from knowledge_app.services.decisions import FROM_FILES, REPEATING
 from knowledge_app.services.held_rows import review_changes
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
@@ -224,7 +224,8 @@ def _run_steps(run: Run, rows: Sequence[Model], now: datetime) -> None:
 def _undo_changes(run: Run, table: Table, rows: dict[int, Model], pks: Sequence[int]) -> Changes:
     """Return the earlier values of rows that haven't changed since the edit, including rows that it removed."""
     changes: Changes = {}
-    for edited in EditedRow.objects.filter(run=run.options["of"], object_id__in=pks):
+    found = EditedRow.objects.filter(run=run.options["of"], object_id__in=pks)
+    for edited in found.annotate(made_at=F("run__created_at")):
         row = rows.get(edited.object_id)
         if edited.after is None:
             if row is None and edited.before is not None and not _key_is_taken(table, run, edited):
@@ -248,9 +249,12 @@ def _is_unchanged_since(row: Model, after: Values) -> bool:
     return _plain(row, left) == left
 
 
-def _put_back(table: Table, row: Any, edited: EditedRow) -> Values:
-    """Return a row's earlier values, keeping accesses counted since."""
+def _put_back(table: Table, row: Any, edited: Any) -> Values:
+    """Return a row's earlier values, keeping accesses counted since. A text isn't verified if another was since."""
     values = _typed(table, edited.before)
+    verified_at = getattr(row, "last_verified_at", None)
+    if verified_at and verified_at > edited.made_at and REPEATING.get(table.model) in values:
+        values.setdefault("last_verified_at", None)
     if "access_count" in values:
         values["access_count"] = max(0, row.access_count - edited.after["access_count"] + values["access_count"])
     if "accessed_at" in values and _plain(row, ["accessed_at"])["accessed_at"] != edited.after["accessed_at"]:
