@@ -81,12 +81,13 @@ def _day(day: date) -> str:
 def find_in_pairs(rows: Sequence[Row], *, has_mirror: bool = False) -> tuple[list[Finding], bool]:
     """Return duplicates and contradictions between rows, and whether the comparison was cut short.
 
-    The first row of a duplicate is the one to keep: pinned facts first, then in the order of ``rows``.
-    Rows that text was erased from aren't compared.
+    The first row of a duplicate is the one to keep: pinned facts first, then verified rows, then in the order of
+    ``rows``. Rows that text was erased from aren't compared.
 
     ``has_mirror``: the agent stores each fact as a knowledge entry, too, which makes no duplicate.
     """
-    rows = sorted((row for row in rows if MARK not in row.text), key=lambda row: not row.is_pinned)
+    rows = [row for row in rows if MARK not in row.text]
+    rows.sort(key=lambda row: (not row.is_pinned, row.verified_at is None))
     alike = compare_texts([row.text for row in rows], threshold=DEFAULT_THRESHOLD)
     found = [
         _pair(Kind.DUPLICATE, rows[keep], rows[other], _duplicate_text(rows[keep], rows[other]))

@@ -1,13 +1,14 @@
-"""Duplicates that a person merged are held when an agent adds them again."""
+"""Which of duplicates is to be kept, and that those which a person merged are held when an agent adds them again."""
 
 import pytest
 
-from knowledge_app.models import HeldRow, Observation
+from knowledge_app.models import Concern, Fact, HeldRow, KnowledgeEntry, Observation
 from knowledge_app.services.documents.proposals import append_fact
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from sessions_app.models import Run, Workspace
-from tests.hub import AGENT, PERSON
+from tests.hub import AGENT, NOW, PERSON
+from tests.hygiene.test_scanning import facts, knowledge, scan
 from tests.sync.test_agent_rewrites import atlas, file
 from tests.sync.test_removed_text import WRONG, by, document, learn, observe, set_value
 
@@ -46,3 +47,16 @@ def test_an_undone_merge_removed_nothing(atlas):
     observe(atlas, AGENT, WRONG)
 
     assert not HeldRow.objects.exists()
+
+
+@pytest.mark.parametrize("is_pinned", [True, False])
+def test_of_duplicates_a_verified_row_is_to_be_kept_unless_a_fact_is_pinned(workspace, is_pinned):
+    (fact,) = facts(workspace, "The label service runs in Porto")
+    Fact.objects.filter(pk=fact.pk).update(pinned=is_pinned)
+    entry = knowledge(workspace, "The label service runs in Porto.")
+    KnowledgeEntry.objects.filter(pk=entry.pk).update(last_verified_at=NOW)
+
+    scan(workspace)
+
+    pair = Concern.objects.get(kind="duplicate")
+    assert (pair.table, pair.object_id) == (("facts", fact.pk) if is_pinned else ("knowledge", entry.pk))
