@@ -10,8 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
+from operator import or_
 from typing import Any
 
 from django.db.models import BooleanField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, TextField
@@ -209,13 +210,10 @@ def _numbers_of(fact: FactLine) -> range:
 def _texts_of_rows(workspace: Workspace) -> Iterator[tuple[str, int, str]]:
     """Yield the table, key and text of rows that people refused, withdrew or replaced."""
     yield from _rejected_edits(workspace)
+    yield from _replaced(workspace)
     imported = imports(workspace)
     for table in TABLES:
-        for pk, text in chain(
-            _withdrawn(workspace, table),
-            _replaced(workspace, table),
-            _replaced_by_import(workspace, table, imported[table]),
-        ):
+        for pk, text in chain(_withdrawn(workspace, table), _replaced_by_import(workspace, table, imported[table])):
             yield table, pk, text
 
 
@@ -239,7 +237,7 @@ def _withdrawn(workspace: Workspace, table: str) -> Iterator[tuple[int, str]]:
     texts = {(pk, at): text for pk, at, text in rows.values_list("pk", "withdrawn_at", field)}
     if not texts:
         return
-    edits = _edits(workspace, table).annotate(text=Cast("after", TextField()))
+    edits = _edits(workspace).filter(table=table).annotate(text=Cast("after", TextField()))
     withdrawing = edits.filter(text__contains='"withdrawn_at":"').order_by("pk")
     latest = {
         pk: (datetime.fromisoformat(after["withdrawn_at"]), is_agents)
@@ -250,12 +248,13 @@ def _withdrawn(workspace: Workspace, table: str) -> Iterator[tuple[int, str]]:
             yield pk, text
 
 
-def _replaced(workspace: Workspace, table: str) -> Iterator[tuple[int, str]]:
-    """Yield the texts that people replaced in rows of a table, also by undoing what agents changed."""
-    field = TABLES[table][1]
-    edits = _edits(workspace, table).filter(is_agents=False).annotate(text=Cast("before", TextField()))
-    befores = edits.filter(text__contains=f'"{field}":').values_list("object_id", "before")
-    yield from ((pk, before[field]) for pk, before in befores if before.get(field))
+def _replaced(workspace: Workspace) -> Iterator[tuple[str, int, str]]:
+    """Yield the texts that people replaced in rows, also by undoing what agents changed."""
+    edits = _edits(workspace).filter(is_agents=False, table__in=TABLES).annotate(text=Cast("before", TextField()))
+    named = [Q(text__contains=f'"{field}":') for field in sorted(set(REPEATING.values()))]
+    befores = edits.filter(reduce(or_, named)).values_list("table", "object_id", "before")
+    texts = ((table, pk, before.get(TABLES[table][1])) for table, pk, before in befores)
+    yield from ((table, pk, text) for table, pk, text in texts if text)
 
 
 def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[datetime]) -> Iterator[tuple[int, str]]:
@@ -272,11 +271,11 @@ def _replaced_by_import(workspace: Workspace, table: str, times: Sequence[dateti
     yield from befores.values_list("id", "before")
 
 
-def _edits(workspace: Workspace, table: str) -> QuerySet[Any]:
-    """Return the edited rows of a table, with whether an agent edited them."""
+def _edits(workspace: Workspace) -> QuerySet[Any]:
+    """Return the edited rows, with whether an agent edited them."""
     runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT).annotate(text=Cast("options", TextField()))
     by_agents = Q(run__in=runs.filter(text__contains=AGENTS).values("pk"))
-    edits = EditedRow.objects.filter(run__workspace=workspace, table=table)
+    edits = EditedRow.objects.filter(run__workspace=workspace)
     return edits.annotate(is_agents=ExpressionWrapper(by_agents, BooleanField()))
 
 
