@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice
+from operator import or_
 from typing import Any
 
 from django.apps import apps
@@ -117,8 +118,9 @@ def _rows(model: type[Model], workspace: Workspace | None, rules: Rules) -> Quer
     has_unowned = rules.everywhere or workspace is None
     if path is None:
         return rows if has_unowned else rows.none()
-    unowned = Q(**{f"{path}__isnull": True}) if has_unowned else Q(pk__in=[])
-    rows = rows.filter(unowned | Q(**{path: workspace.pk})) if workspace else rows.filter(unowned)
+    places = [Q(**{f"{path}__isnull": True})] if has_unowned else []
+    places += [Q(**{path: workspace.pk})] if workspace else []
+    rows = rows.filter(reduce(or_, places))
     if rules.sessions and model in (Entry, Summary):
         rows = rows.exclude(session__in=rules.session_ids)  # deleted with their session
     if rules.sessions and model is Session:
