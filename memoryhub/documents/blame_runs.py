@@ -13,7 +13,7 @@ from memoryhub.origins.certainty import best_sources
 from memoryhub.origins.explanation import KINDS, certainty_of, kind_of
 from sessions_app.models import Entry
 
-PAGE_LINES = 100
+PAGE_LINES = 50
 _TEXTS = ("born__content", "born__raw", "accepted__content", "accepted__raw")
 DEFERRED = (*_TEXTS, "accepted__proposal__proposed", "accepted__proposal__raw")
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s")

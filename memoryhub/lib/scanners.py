@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -255,16 +255,24 @@ def _secrets(text: str) -> Iterator[Match]:
 
 
 def _known_format_secrets(text: str) -> Iterator[Match]:
-    covered = dict.fromkeys(range(len(_DETECTORS)), 0)
+    detectors = _possible_detectors(text, _DETECTORS)
+    covered = dict.fromkeys((detector.plugin for detector in detectors), 0)
     for offset, window in _windows(text):
-        lower, has_long = window.lower(), bool(LONG_KEY.search(window))
-        for index, detector in enumerate(_DETECTORS):
-            if (detector.is_long and not has_long) or not any(hint in lower for hint in detector.hints):
-                continue
+        for detector in _possible_detectors(window, detectors):
             for start, end in _detector_spans(detector, window):
-                if offset + start >= covered[index]:
-                    covered[index] = _secret_end(text, offset + end, detector)
-                    yield Match(SECRET, detector.what, offset + start, covered[index])
+                if offset + start >= covered[detector.plugin]:
+                    covered[detector.plugin] = _secret_end(text, offset + end, detector)
+                    yield Match(SECRET, detector.what, offset + start, covered[detector.plugin])
+
+
+def _possible_detectors(text: str, detectors: Sequence[_Detector]) -> list[_Detector]:
+    """Return the detectors that can find something in a text."""
+    lower, has_long = text.lower(), bool(LONG_KEY.search(text))
+    return [
+        detector
+        for detector in detectors
+        if (has_long or not detector.is_long) and any(hint in lower for hint in detector.hints)
+    ]
 
 
 @cache

@@ -41,6 +41,7 @@ from sessions_app.services.access_log import seen_entries, seen_revision, seen_r
 
 EDITOR = Membership.Role.EDITOR
 MAX_SOURCES = 1_000  # shown per session
+MAX_FIRST_PREVIEW = 10_000  # characters; the browser asks for the preview of a longer text when it has the page
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 
 
@@ -103,10 +104,10 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     elif form.is_bound:
         status = 422
     _log_read(request, document)
-    text = context["form"]["text"].value() or ""
+    text = str(context["form"]["text"].value() or "")
     if not form.is_bound and head is not None and has_secrets(head.content):
         record_reveal(by_person(request), document, head)
-    context["preview"] = render_markdown(str(text))
+    context["preview"] = render_markdown(text) if len(text) <= MAX_FIRST_PREVIEW else None
     return render_page(request, "documents/edit.html", context, status=status)
 
 

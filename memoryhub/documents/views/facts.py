@@ -31,7 +31,6 @@ from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_rows
 
 EDITOR = Membership.Role.EDITOR
-PAGE_FACTS = 100
 UNREAD = ("born__content", "born__raw", "corrected__content", "corrected__raw")
 ACTIONS = (
     Action("pin", gettext_lazy("Pin")),
@@ -53,7 +52,6 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         current.select_related("born", "corrected").defer(*UNREAD),
         order=("line", "id"),
         params=request.GET,
-        size=PAGE_FACTS,
     )
     log_page_access(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in page.rows]))
     context = document_context(request, document, "facts") | {
