@@ -176,6 +176,19 @@ def test_the_empty_home_page_says_what_to_do_first(operator, stranger_client):
     page = operator.get("/").content.decode()
     assert "The demo is being created" in page
     assert 'action="/demo/"' not in page
+    assert page.count("The demo is being created") == 1  # goes away with the first workspace
+
+
+def test_an_open_first_page_is_loaded_again_with_the_first_workspace(operator):
+    live = {"path": "/?first=1", "headers": {"HX-Request": "true"}}
+    assert 'hx-get="?first=1"' in operator.get("/").text
+    assert 'hx-get="?first=1"' in operator.get(**live).text
+
+    Workspace.objects.create(slug="new", name="New")
+
+    assert operator.get(**live).headers["HX-Refresh"] == "true"
+    assert "first=1" not in operator.get("/").text
+    assert operator.get("/?first=1").url == "/"
 
 
 def test_a_connected_model_is_named_on_the_empty_home_page(operator, settings):

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
 
 from knowledge_app.models import Fact
 from memoryhub.dashboard.health import health_of, shown_columns
@@ -43,7 +44,9 @@ def home(request: HttpRequest) -> HttpResponse:
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
     parts, figures, facts = count_parts(shown), health_of(page.rows, now=now), _facts(page.rows)
     may_import = is_hub_operator(request.user)
-    is_first_run = may_import and not page.rows and not request.GET
+    if "first" in request.GET and page.rows:  # an open first page: its heading and buttons change too
+        return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect("home")
+    is_first_run = may_import and not page.rows and not request.GET.keys() - {"first"}
     context = {
         "page": page,
         "rows": [
@@ -101,5 +104,6 @@ def health(_request: HttpRequest) -> JsonResponse:
 def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
     request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=home_of_files())
-    messages.info(request, gettext("The demo is being created. Its four workspaces appear here within a minute."))
+    if Workspace.objects.exists():  # otherwise the first page says so, as long as it is true
+        messages.info(request, gettext("The demo is being created. Its four workspaces appear here within a minute."))
     return redirect("home")
