@@ -27,7 +27,7 @@ from sessions_app.services.audit import Actor, By, record
 
 SCOPES = {  # no scope allows approving, pinning, deleting, creating tokens or changing settings
     "read": _("read, search and recall everything in the workspace"),
-    "append": _("add entries, history, knowledge and observations; cache responses; propose changes to documents"),
+    "append": _("add messages, history, knowledge and observations; cache responses; propose changes to documents"),
     "edit": _("write key-values and documents, edit knowledge, clear and import sessions"),
     "consolidate": _("request compression, consolidation and extraction, which may cost money"),
 }

@@ -7,6 +7,13 @@ from dataclasses import dataclass, field
 
 from memoryhub.lib.layouts.records import Problem
 
+_NAMES = {
+    "entries": "messages",
+    "sessions": "conversations",
+    "history": "history entries",
+    "knowledge": "knowledge entries",
+}
+
 
 @dataclass
 class ImportCounts:
@@ -47,7 +54,7 @@ def import_sentence(tally: ImportCounts) -> str:
 
 def _counted(count: int, kind: str) -> str:
     """Return "38 messages" for 38 entries, "1 summary" for one of the summaries."""
-    name = "messages" if kind == "entries" else kind.replace("_", " ")
+    name = _NAMES.get(kind, kind.replace("_", " "))
     if count == 1:
         name = f"{name[:-3]}y" if name.endswith("ies") else name.removesuffix("s")
     return f"{count:,} {name}"
