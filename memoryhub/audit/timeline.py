@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 PAGE_ITEMS = 50
-VIEWS_READ = 200  # page views that one page of the timeline can collapse
+VIEWS_READ = 1_000  # page views that one page of the timeline can collapse
 KINDS: dict[str, StrOrPromise] = {
     "changes": gettext_lazy("Changes"),
     "messages": gettext_lazy("Messages"),
