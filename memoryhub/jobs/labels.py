@@ -27,7 +27,7 @@ COUNTED: dict[str, Promise | str] = {
     "parts": _("%(done)s of %(total)s parts"),
 }
 ADDED = {
-    "sessions": ngettext_lazy("%(count)s session", "%(count)s sessions", "n"),
+    "sessions": ngettext_lazy("%(count)s conversation", "%(count)s conversations", "n"),
     "entries": ngettext_lazy("%(count)s message", "%(count)s messages", "n"),
     "summaries": ngettext_lazy("%(count)s summary", "%(count)s summaries", "n"),
     "documents": ngettext_lazy("%(count)s document", "%(count)s documents", "n"),
