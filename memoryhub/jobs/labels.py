@@ -37,6 +37,7 @@ ADDED = {
     "key_values": ngettext_lazy("%(count)s key-value", "%(count)s key-values", "n"),
     "cached_responses": ngettext_lazy("%(count)s cached response", "%(count)s cached responses", "n"),
     "terms": ngettext_lazy("%(count)s term", "%(count)s terms", "n"),
+    "files": ngettext_lazy("%(count)s file", "%(count)s files", "n"),
 }
 OUTCOMES: dict[str, Promise | str] = {
     "done": _("%(count)s compressed"),

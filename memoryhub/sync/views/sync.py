@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.models import Forgotten
+from memoryhub.jobs.labels import added_label
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import keyset_page, parse_int
@@ -48,6 +49,7 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "workspace": workspace,
         "state": state,
+        "changed": [(word, added_label(one)) for word, one in state.counts.items() if one] if state else [],
         "is_requested": is_requested(workspace),
         "files": files,
         "is_on": workspace.is_two_way or (workspace.is_followed and not workspace.can_be_written),

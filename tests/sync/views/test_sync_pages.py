@@ -135,6 +135,15 @@ def test_sync_now_imports_and_writes(atlas, operator):
     assert "five" in (Path(atlas.path) / "memory" / "MEMORY.md").read_text()
 
 
+def test_the_last_change_is_counted_in_words(atlas, operator):
+    assert "written: " not in operator.get("/w/atlas/sync/").text
+
+    counts = {"added": {"entries": 1, "sessions": 2}, "updated": {}, "written": {"files": 1}}
+    SyncState.objects.update_or_create(workspace=atlas, defaults={"counts": counts})
+
+    assert "added: 1 message, 2 conversations; written: 1 file<" in operator.get("/w/atlas/sync/").text
+
+
 def test_the_page_links_a_conflict_and_shows_a_failure(atlas, operator):
     edit()
     file = Path(atlas.path) / "memory" / "MEMORY.md"
