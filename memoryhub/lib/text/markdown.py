@@ -55,7 +55,7 @@ def _log_nothing(*_message: object) -> None:
 
 
 for _name in [name for name in logging.root.manager.loggerDict if name.startswith("markdown_it.rules_block.")]:
-    logging.getLogger(_name).debug = _log_nothing  # type: ignore[method-assign]
+    logging.getLogger(_name).debug = _log_nothing  # type: ignore[assignment]
 _markdown = (
     MarkdownIt(
         "commonmark", {"html": False, "linkify": False, "breaks": True, "maxNesting": 20}, renderer_cls=_Renderer
