@@ -267,12 +267,11 @@ def _known_format_secrets(text: str) -> Iterator[Match]:
 
 def _possible_detectors(text: str, detectors: Sequence[_Detector]) -> list[_Detector]:
     """Return the detectors that can find something in a text."""
-    lower, has_long = text.lower(), bool(LONG_KEY.search(text))
-    return [
-        detector
-        for detector in detectors
-        if (has_long or not detector.is_long) and any(hint in lower for hint in detector.hints)
-    ]
+    lower = text.lower()
+    hinted = [detector for detector in detectors if any(hint in lower for hint in detector.hints)]
+    if any(detector.is_long for detector in hinted) and not LONG_KEY.search(text):
+        return [detector for detector in hinted if not detector.is_long]
+    return hinted
 
 
 @cache

@@ -48,6 +48,8 @@ _KNOWN_FORMATS = re.compile(
     r"|\b[0-9a-fA-F]{64,}\b"
     r"|(?<![\w/.+-])(?=[A-Za-z0-9+]{32})(?=[A-Za-z0-9+]*[A-Z])(?=[A-Za-z0-9+]*[a-z])(?=[A-Za-z0-9+]*[0-9])[A-Za-z0-9+]{32,}={0,2}(?![\w/.-])"
 )
+_LONG_WORD = re.compile(r"\S{8,}")
+MIN_FORMAT_CHARS = 15  # of all known formats but addresses with a password
 
 
 def is_real_key(key: str) -> bool:
@@ -74,8 +76,17 @@ def find_secrets(text: str) -> Iterator[tuple[int, int, bool]]:
         group = 2 if match[1] else 4
         if names_secret(match[1] or match[3], match[group]):
             yield match.start(group), match.end(group), True
-    for match in _KNOWN_FORMATS.finditer(text):
-        yield match.start(), match.end(), False
+    yield from ((match.start(), match.end(), False) for match in _known_formats(text))
+
+
+def _known_formats(text: str) -> Iterator[re.Match[str]]:
+    """Yield what ``_KNOWN_FORMATS`` finds. Only a private key's first line has spaces: other words are searched alone."""
+    if "-----BEGIN" in text:
+        yield from _KNOWN_FORMATS.finditer(text)
+        return
+    for word in _LONG_WORD.finditer(text):
+        if word.end() - word.start() >= MIN_FORMAT_CHARS or "://" in word[0]:
+            yield from _KNOWN_FORMATS.finditer(text, word.start(), word.end())
 
 
 def names_secret(name: str, value: str) -> bool:
