@@ -80,7 +80,7 @@ def find_secrets(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _known_formats(text: str) -> Iterator[re.Match[str]]:
-    """Yield what ``_KNOWN_FORMATS`` finds. Only a private key's first line has spaces: other words are searched alone."""
+    """Yield what ``_KNOWN_FORMATS`` finds. Its formats have no spaces, except the first line of a private key."""
     if "-----BEGIN" in text:
         yield from _KNOWN_FORMATS.finditer(text)
         return

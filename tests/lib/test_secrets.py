@@ -1,6 +1,6 @@
 import pytest
 
-from memoryhub.lib.secrets import looks_secret
+from memoryhub.lib.secrets import find_secrets, looks_secret
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,20 @@ def test_ordinary_values_are_not_secrets(key, value):
 def test_a_long_value_is_scanned_in_linear_time(part, is_secret):
     """Patterns with quadratic backtracking would not finish."""
     assert looks_secret("note", part * 200_000) == is_secret
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "xoxb-1234567890",
+        "a://b:c@",
+        "0123456789abcdef" * 4,
+        "-----BEGIN PRIVATE KEY-----",
+        "eyJabcdefghij.klmnopqrst.uvwxy",
+    ],
+)
+@pytest.mark.parametrize("around", ["{}", "words before\n({}) and after", "\u00a0{}\u2028", "a-----BEGIN, {}"])
+def test_secrets_of_known_formats_are_found_anywhere_in_a_text(secret, around):
+    text = around.format(secret)
+
+    assert (text.index(secret), text.index(secret) + len(secret), False) in list(find_secrets(text))
