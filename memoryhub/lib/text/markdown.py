@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import logging
 import re
 from collections.abc import Mapping, Sequence
 
@@ -50,12 +49,6 @@ class _Renderer(RendererHTML):
         return f'<a href="{url}">{html.escape(label)}</a>'
 
 
-def _log_nothing(*_message: object) -> None:
-    """Stand in for the parser's debug messages: about twenty for each line take a third of its time."""
-
-
-for _name in [name for name in logging.root.manager.loggerDict if name.startswith("markdown_it.rules_block.")]:
-    logging.getLogger(_name).debug = _log_nothing  # type: ignore[assignment]
 _markdown = (
     MarkdownIt(
         "commonmark", {"html": False, "linkify": False, "breaks": True, "maxNesting": 20}, renderer_cls=_Renderer
