@@ -153,7 +153,7 @@ def _newest(filtered: FilteredKind) -> list[int]:
 
 def _best(word: str, texts: Sequence[str], most: int) -> str:
     """Return the nearest word in the texts: by distance, then swapped letters, then the same first letter, then how
-    many texts have it.
+    many texts have it. With two edits, the first letter is the same.
 
     Words in secrets, which are masked where texts are shown, don't count.
     """
@@ -169,7 +169,7 @@ def _best(word: str, texts: Sequence[str], most: int) -> str:
         (edits, one not in swapped, one[0] != word[0], -count, one)
         for one, count in counts.items()
         if len(one) in lengths and one.isalpha() and one not in STOP_WORDS
-        if 0 < (edits := distance(word, one, most)) <= most
+        if 0 < (edits := distance(word, one, most)) <= most and (edits == 1 or one[0] == word[0])
     ]
     return next((one for *_, one in sorted(near) if _is_shown(one, texts)), "")
 

@@ -32,7 +32,7 @@ USED = {  # typed → what is searched for instead
     "καραβη": "καραβι",
     "crnae": "crane",
 }
-UNCORRECTED = ["crn", "harbourmaster", "zzzzqqqq", '"harbuor"', "harbuor1", "-harbuor", "crzz", "hadn"]
+UNCORRECTED = ["crn", "harbourmaster", "zzzzqqqq", '"harbuor"', "harbuor1", "-harbuor", "crzz", "hadn", "decomment"]
 
 
 @pytest.fixture(autouse=True)
