@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from knowledge_app.models import SemanticGraph, Term, TermRelation
 from memoryhub.graph.nearest import LEAST, unit_rows
 from memoryhub.lib import vectors
+from memoryhub.lib.database.prepared import PreparedRows, among
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import GraphRecord, Problem, TermRecord
 from sessions_app.models import Workspace
@@ -26,6 +27,15 @@ MOST_WORDS = 64  # per query
 MOST_ROWS = 2_000  # relations read per query
 MOST_EACH = 3  # neighbours per word
 SHARE = 0.5  # factor from a neighbour's cosine to its weight in a search
+_OF_WORDS = PreparedRows(
+    2,
+    lambda workspace, words: (
+        TermRelation.objects.filter(term__workspace=workspace, term__text__in=among(words, "text"), is_removed=False)
+        .select_related("term", "related")
+        .only("cosine", "pinned", "term__text", "related__text")
+        .order_by("term_id", "-pinned", "rank", "id")[:MOST_ROWS]
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -85,15 +95,13 @@ def expand(workspace: Workspace, words: Iterable[str], df: Mapping[str, int]) ->
     rare = [word for word in asked if df.get(word, 0) <= RARE][:MOST_WORDS]
     if not rare:
         return []
-    rows = TermRelation.objects.filter(term__workspace=workspace.pk, term__text__in=rare, is_removed=False)
-    columns = ("pk", "term_id", "related_id", "cosine", "pinned", "term__text", "related__text")
-    kept = list(rows.order_by("term_id", "-pinned", "rank", "id").values_list(*columns, named=True)[:MOST_ROWS])
+    kept = _OF_WORDS.all(workspace.pk, rare)
     cosines = _cosines([row for row in kept if row.cosine is None])
     found: dict[str, list[Expansion]] = defaultdict(list)
     for row in kept:
         cosine = _nearness(cosines.get(row.pk, row.cosine), is_pinned=row.pinned)
-        if cosine >= LEAST and row.related__text.lower() not in asked:
-            found[row.term__text].append(Expansion(row.term__text, row.related__text, cosine))
+        if cosine >= LEAST and row.related.text.lower() not in asked:
+            found[row.term.text].append(Expansion(row.term.text, row.related.text, cosine))
     return [
         expansion
         for word in rare

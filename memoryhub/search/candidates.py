@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, TextField
-from django.db.models.expressions import RawSQL
+from django.db.models import F, TextField, Value
 from django.db.models.functions import Substr
 
+from memoryhub.lib.database.prepared import among
 from memoryhub.lib.search.neighbour_smoothing import EntryPosition
 from memoryhub.lib.search.scoring import Candidate
 from memoryhub.lib.text.facts import fact_lines
@@ -35,15 +35,16 @@ def load_neighbours(filtered: FilteredKind, positions: Iterable[EntryPosition]) 
     Keys are fetched first: with a workspace condition in the same query, SQLite would scan the whole workspace.
     Without conditions, neighbours of a candidate pass if they are in the conversation, as they share its session.
     """
-    marks: list[str] = []
-    params: list[int] = []
-    for position in positions:
-        marks.append("(session_id = %s AND epoch = %s AND position = %s)")
-        params += position
-    if not marks:
+    params = [number for position in positions for number in position]
+    if not params:
         return []
+    count = len(params) // 3
+    if connection.vendor == "sqlite":
+        where = " OR ".join(["(session_id = %s AND epoch = %s AND position = %s)"] * count)
+    else:  # plans each OR
+        where = f"(session_id, epoch, position) IN (VALUES {', '.join(['(%s, %s, %s)'] * count)})"
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT id FROM {filtered.kind.table} WHERE {' OR '.join(marks)}", params)
+        cursor.execute(f"SELECT id FROM {filtered.kind.table} WHERE {where}", params)
         keys = [key for (key,) in cursor.fetchall()]
     if keys and filtered.conditions:
         keys = list(filtered.rows.filter(pk__in=keys).values_list("pk", flat=True))
@@ -71,8 +72,7 @@ def _candidates_sql(name: str) -> tuple[str, tuple[Any, ...]]:
     others = [*kind.hidden_by.values()]
     others += ["session_id", "epoch", "position", "role"] if kind.name == "entry" else []
     time = {"searched_at": F(kind.time)} if kind.time else {}
-    keys = "SELECT value FROM json_each(%s)" if connection.vendor == "sqlite" else "SELECT unnest(%s::bigint[])"
-    rows = kind.model._default_manager.filter(kind.always, pk__in=RawSQL(keys, [_KEYS])).order_by()
+    rows = kind.model._default_manager.filter(kind.always, pk__in=among(Value(_KEYS))).order_by()
     sql, params = rows.annotate(**columns, **time).values("pk", *columns, *time, *others).query.sql_with_params()
     return sql, tuple(params)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import Model, Q, QuerySet, Sum
+from django.db.models import Model, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.held_rows import LINKS
+from memoryhub.lib.database.prepared import PreparedRows, among
 from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching_ids_sql
 from memoryhub.lib.search.query import Filter, Query
 from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
@@ -120,13 +121,18 @@ class FilteredKind:
     def count_rows(self) -> int:
         """Return the number of rows in the index's scope: the N of document frequencies."""
         if self.kind.name == "entry":
-            sessions = Session.objects.all()
-            if "w" in self.index_query.scope:
-                sessions = sessions.filter(workspace__in=self.index_query.scope["w"])
-            if "s" in self.index_query.scope:
-                sessions = sessions.filter(pk__in=self.index_query.scope["s"])
-            return int(sessions.aggregate(n=Sum("entry_count"))["n"] or 0)
+            return _count_entries(self.index_query.scope)
         return self.indexed.count()
+
+
+def _count_entries(scope: Mapping[str, Sequence[int]]) -> int:
+    columns = {"w": "workspace_id", "s": "id"}
+    marks = {letter: ", ".join(["%s"] * len(keys)) or "NULL" for letter, keys in scope.items()}
+    where = " AND ".join(f"{columns[letter]} IN ({marks[letter]})" for letter in scope)
+    sql = f"SELECT coalesce(sum(entry_count), 0) FROM sessions_app_session WHERE {where or '1 = 1'}"
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [key for keys in scope.values() for key in keys])
+        return int(cursor.fetchone()[0])
 
 
 @dataclass
@@ -309,11 +315,16 @@ def _session_keys(names: Iterable[str], workspaces: list[int] | None) -> list[in
 
 def load(kind: Kind, pks: Iterable[int]) -> dict[int, Model]:
     """Return rows of a kind by primary key, with the columns of related rows that are shown; one query."""
-    rows = kind.model._default_manager.filter(pk__in=list(pks)).select_related(*kind.related)
-    return {row.pk: row for row in rows.only(*_loaded_columns(kind.name))}
+    return {row.pk: row for row in _rows_by_key(kind.name).all(list(pks))}
 
 
 @cache
+def _rows_by_key(name: str) -> PreparedRows[Model]:
+    kind, columns = KINDS[name], _loaded_columns(name)
+    rows = kind.model._default_manager.select_related(*kind.related).only(*columns)
+    return PreparedRows(1, lambda keys: rows.filter(pk__in=among(keys)))
+
+
 def _loaded_columns(name: str) -> tuple[str, ...]:
     kind = KINDS[name]
     columns = [one.name for one in kind.model._meta.concrete_fields]

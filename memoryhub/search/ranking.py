@@ -24,6 +24,7 @@ from memoryhub.lib.search.matching import (
     CANDIDATES,
     IndexQuery,
     SearchTooSlow,
+    all_matches,
     best_matches,
     time_limit,
 )
@@ -281,6 +282,8 @@ def _decay(options: RankOptions, now: datetime) -> Decay:
 
 def _best(filtered: FilteredKind, asked: KindQuery, found: SearchResults, clock: Clock) -> list[int]:
     index_query = _affordable(filtered.index_query, asked.counts, found)
+    if _at_most(index_query, asked.counts) <= CANDIDATES:
+        return all_matches(connection, index_query, only=filtered.only)
     try:
         with time_limit(connection, clock.left(BEST_MILLISECONDS)):
             best = best_matches(connection, index_query, total=asked.total, only=filtered.only)
@@ -292,6 +295,11 @@ def _best(filtered: FilteredKind, asked: KindQuery, found: SearchResults, clock:
             return list(filtered.matches(window=CANDIDATES).order_by("-pk").values_list("pk", flat=True)[:CANDIDATES])
     except SearchTooSlow:
         return []
+
+
+def _at_most(index_query: IndexQuery, counts: Mapping[Term, int]) -> int:
+    """Return a number of rows that a query can't match more than: what the rarest group's terms match in all."""
+    return min(sum(counts.get(term, CANDIDATES + 1) for term in group) for group in index_query.groups)
 
 
 def _affordable(index_query: IndexQuery, counts: Mapping[Term, int], found: SearchResults) -> IndexQuery:

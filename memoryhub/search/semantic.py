@@ -18,6 +18,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.graph.neighbours import fingerprint_of
 from memoryhub.graph.row_vectors import hash_of, with_beginning
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.embeddings import EmbeddingSettings, provider_error
 from memoryhub.lib.search.factors import Decay, recency_factor
 from memoryhub.lib.search.hits import WeightedTerm
@@ -50,6 +51,7 @@ SPENT = gettext_noop("Today's token budget is used up: only words were compared.
 DISAGREES = gettext_noop(
     "The embeddings don't agree with the words of this workspace's rows: only words were compared."
 )
+_ENABLED = PreparedRows(1, lambda pk: Workspace.objects.filter(pk=pk, dense_search=True))
 SLOW = gettext_noop("Some embeddings couldn't be compared in time; the next search continues.")
 
 
@@ -92,9 +94,9 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
     """
     if scope.home is None or query.required or not query.terms or any(term.is_prefix for term in query.terms):
         return None
-    if not Workspace.objects.filter(pk=scope.home, dense_search=True).exists():
+    workspace = _ENABLED.first(scope.home)
+    if workspace is None:
         return None
-    workspace = Workspace.objects.get(pk=scope.home)
     settings = embedding_settings_for(workspace)
     text = plain_words(query)
     if settings is None or provider_error(settings.provider) or looks_secret("", text):

@@ -30,7 +30,9 @@ libc.fflush(None)
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="a C library without such heaps")
 def test_threads_share_two_heaps():
     def heaps(how):
-        env = {name: value for name, value in os.environ.items() if name not in ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")}
+        env = {
+            name: value for name, value in os.environ.items() if name not in ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
+        }
         command = [sys.executable, "-c", COUNT_HEAPS, how]
         run = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
         return run.stdout.count("<heap nr=")

@@ -5,6 +5,7 @@ Django builds the SQL of a queryset anew each time, which takes longer than the 
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from typing import Any, Generic, TypeVar
 
 from django.db import connection
 from django.db.models import Field, Model, QuerySet, Value
+from django.db.models.expressions import RawSQL
 
 M = TypeVar("M", bound=Model)
+Parameter = int | str | list[int] | list[str]
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class _Place:
 
 
 class PreparedRows(Generic[M]):
-    """A queryset with parameters, which may be keys and texts.
+    """A queryset with parameters, which may be keys, texts, or lists of them (see ``among``).
 
     ``build`` gets an expression for each parameter: ``PreparedRows(1, lambda key: Session.objects.filter(key=key))``.
     ``is_limited``: the last value of each call is the number of rows to return at most.
@@ -35,18 +38,18 @@ class PreparedRows(Generic[M]):
         self.parameters, self.build, self.is_limited = parameters, build, is_limited
         self._built = threading.local()
 
-    def all(self, *values: int | str) -> list[M]:
+    def all(self, *values: Parameter) -> list[M]:
         """Return the rows for these parameters."""
         if not hasattr(self._built, "read"):
             self._built.read = self._prepare()
         rows: list[M] = self._built.read(values)
         return rows
 
-    def first(self, *values: int | str) -> M | None:
+    def first(self, *values: Parameter) -> M | None:
         """Return the first row for these parameters, None if there is none."""
         return next(iter(self.all(*values)), None)
 
-    def _prepare(self) -> Callable[[Sequence[int | str]], list[M]]:
+    def _prepare(self) -> Callable[[Sequence[Parameter]], list[M]]:
         queryset = self.build(*(Value(_Place(number)) for number in range(self.parameters)))
         compiler: Any = queryset.query.get_compiler(connection=connection)
         sql, marked = compiler.as_sql()
@@ -55,8 +58,8 @@ class PreparedRows(Generic[M]):
         converters = compiler.get_converters([column[0] for column in compiler.select])
         make = _maker(compiler)
 
-        def read(values: Sequence[int | str]) -> list[M]:
-            params = [values[one.number] if isinstance(one, _Place) else one for one in marked]
+        def read(values: Sequence[Parameter]) -> list[M]:
+            params = [_bound(values[one.number]) if isinstance(one, _Place) else one for one in marked]
             with connection.cursor() as cursor:
                 cursor.execute(sql, params)
                 found = cursor.fetchall()
@@ -86,17 +89,31 @@ def _object_maker(info: dict[str, Any], select: Sequence[Any]) -> Callable[[Sequ
     places = info["select_fields"]
     names = [select[place][0].target.attname for place in places]
     key = places[names.index(info["model"]._meta.pk.attname)]
-    joined = [(other["local_setter"], _object_maker(other, select)) for other in info.get("related_klass_infos", [])]
+    joined = [(other, _object_maker(other, select)) for other in info.get("related_klass_infos", [])]
 
     def make(row: Sequence[Any]) -> Any:
         if row[key] is None:
             return None
         made = info["model"].from_db("default", names, [row[place] for place in places])
-        for set_on, make_other in joined:
-            set_on(made, make_other(row))
+        for link, make_other in joined:
+            other = make_other(row)
+            link["local_setter"](made, other)
+            if other is not None:
+                link["remote_setter"](other, made)
         return made
 
     return make
+
+
+def among(values: Value, column: str = "bigint") -> RawSQL:
+    """Return the expression for a parameter that is a list, for use with ``__in``."""
+    is_sqlite = connection.vendor == "sqlite"
+    sql = "SELECT value FROM json_each(%s)" if is_sqlite else f"SELECT unnest(%s::{column}[])"
+    return RawSQL(sql, [values.value])  # noqa: S611  a constant
+
+
+def _bound(value: Parameter) -> Any:
+    return json.dumps(value) if isinstance(value, list) and connection.vendor == "sqlite" else value
 
 
 def insert_row(row: Model) -> None:

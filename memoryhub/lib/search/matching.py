@@ -22,7 +22,7 @@ from memoryhub.lib.search.indexes import index_name
 from memoryhub.lib.search.postgres_index import COLUMN, CONFIGURATION
 from memoryhub.lib.search.query import Term
 from memoryhub.lib.search.sqlite_index import WEIGHTS
-from memoryhub.lib.search.tokenizing import index_words, is_emoji, is_paired
+from memoryhub.lib.search.tokenizing import index_words, is_emoji, is_paired, stem
 from memoryhub.lib.text_caches import text_cache
 
 CANDIDATES = 150  # rows per table that the database ranks first
@@ -120,6 +120,13 @@ def best_matches(
         return [row[0] for row in cursor.fetchall()]
 
 
+def all_matches(connection: BaseDatabaseWrapper, query: IndexQuery, *, only: Sql | None = None) -> list[int]:
+    """Return the primary keys of all matching rows, newest first: for few rows, as it has no limit."""
+    with connection.cursor() as cursor:
+        cursor.execute(*ids_sql(connection, query, only=only))
+        return sorted((row[0] for row in cursor.fetchall()), reverse=True)
+
+
 def _best_of_sqlite(query: IndexQuery, _total: int, only: Sql | None, limit: int) -> Sql:
     name = index_name(query.table)
     extra, params = _of_index(query, only) if only else ("", [])
@@ -136,28 +143,29 @@ def _of_index(query: IndexQuery, only: Sql) -> Sql:
 
 
 def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: int) -> Sql:
+    """Return the SQL for BM25 with document frequencies from the compared rows.
+
+    With all weights 1, ts_rank of a word that a row has n times is 6/π² (1/1 + 1/4 + … + 1/n²), from which n is
+    computed: unnesting the row's words would take ten times as long.
+    """
     expression, params = _tsquery(query)
     extra, extra_params = only or ("", [])
-    terms = {term for group in query.groups for term in group}
-    words = " ".join(sorted({word for term in terms for text in term.words for word in index_words(text)}))
+    terms = [term for group in query.groups for term in group]
+    words = list(dict.fromkeys(stem(word) for term in terms for one in term.words for word in index_words(one)))
+    rank = f"ts_rank('{{1, 1, 1, 1}}', e.{COLUMN}, phraseto_tsquery('{CONFIGURATION}', %s))"
+    counts = [f"round(1 / (1.64493406685 * (1 - {rank})) - 0.5) AS count{place}" for place in range(len(words))]
+    rows = [f"(count(*) FILTER (WHERE count{place} > 0) + 0.5)" for place in range(len(words))]
+    rarity = [f"ln(1 + greatest(0, %s + 1 - {one}) / {one})::float AS idf{place}" for place, one in enumerate(rows)]
+    parts = [f"idf{place} * count{place} * 2.2 / (count{place} + norm)" for place in range(len(words))]
     sql = f"""
         WITH matches AS MATERIALIZED (
-            SELECT e.id, e.{COLUMN} FROM {query.table} e WHERE e.{COLUMN} @@ ({expression})
+            SELECT {", ".join(["e.id", f"length(e.{COLUMN})::float AS length", *counts])}
+            FROM {query.table} e WHERE e.{COLUMN} @@ ({expression})
             {f"AND {extra}" if extra else ""} LIMIT {MAX_COMPARED}),
-        used AS MATERIALIZED (
-            SELECT f.id, w.lexeme, coalesce(cardinality(w.positions), 1) AS count, length(f.{COLUMN}) AS length
-            FROM matches f, unnest(f.{COLUMN}) w
-            WHERE w.lexeme = ANY (tsvector_to_array(to_tsvector('{CONFIGURATION}', %s)))),
-        rarity AS (
-            SELECT lexeme, ln(1 + greatest(0, %s - count(*) + 0.5) / (count(*) + 0.5)) AS idf
-            FROM used GROUP BY lexeme),
-        scored AS (
-            SELECT u.id, sum(r.idf * u.count * 2.2 / (u.count + 1.2 * (0.25 + 0.75 * u.length
-                / (SELECT avg(length({COLUMN})) FROM matches)))) AS score
-            FROM used u JOIN rarity r USING (lexeme) GROUP BY u.id)
-        SELECT f.id FROM matches f LEFT JOIN scored s USING (id)
-        ORDER BY s.score DESC NULLS LAST, f.id DESC LIMIT {limit}"""
-    return sql, [*params, *extra_params, words, total]
+        collection AS (SELECT {", ".join(["avg(length) AS usual", *rarity])} FROM matches),
+        normed AS (SELECT *, 1.2 * (0.25 + 0.75 * length / usual) AS norm FROM matches, collection)
+        SELECT id FROM normed ORDER BY {" + ".join(parts) or "0"} DESC, id DESC LIMIT {limit}"""
+    return sql, [*words, *params, *extra_params, *[total] * len(words)]
 
 
 TermCount = tuple[int, int | None, int | None]

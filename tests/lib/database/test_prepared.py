@@ -6,8 +6,9 @@ from django.db import connection
 from django.db.models import Exists, OuterRef
 from django.test.utils import CaptureQueriesContext
 
+from knowledge_app.models import HistoryEntry
 from memoryhub.agents.api_tokens import issue_token
-from memoryhub.lib.database.prepared import PreparedRows, insert_row, update_row
+from memoryhub.lib.database.prepared import PreparedRows, among, insert_row, update_row
 from memoryhub.models import ApiToken, OAuthClient, OAuthConnection
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import By
@@ -84,6 +85,32 @@ def test_values_and_a_limit_are_those_of_the_queryset(workspace):
 
     assert keys.all(workspace.pk, 2) == [("cli:a", 0), ("cli:b", 0)]
     assert keys.all(workspace.pk, 0) == []
+
+
+def test_related_rows_may_be_missing_or_related_themselves(workspace):
+    session = open_at(workspace, "cli:main")
+    alone = HistoryEntry.objects.create(workspace=workspace, position=1, content="alone")
+    said = HistoryEntry.objects.create(workspace=workspace, position=2, content="said", session=session)
+
+    related = HistoryEntry.objects.select_related("session", "session__workspace")
+    rows = related.only("content", "session__key", "session__workspace__slug")
+    found = PreparedRows(1, lambda keys: rows.filter(pk__in=among(keys)).order_by("pk")).all([said.pk, alone.pk])
+
+    with CaptureQueriesContext(connection) as queries:
+        assert [(row.content, row.session and row.session.key) for row in found] == [
+            ("alone", None),
+            ("said", "cli:main"),
+        ]
+    assert not queries.captured_queries
+    assert found[1].get_deferred_fields() == rows.get(pk=said.pk).get_deferred_fields()
+
+
+def test_a_list_of_texts_may_be_empty_and_contains_any_signs(workspace):
+    open_at(workspace, "cli:main")
+    named = PreparedRows(1, lambda keys: Session.objects.filter(key__in=among(keys, "text")))
+
+    assert [row.key for row in named.all(["cli:main", "\" ' } \\", "ı"])] == ["cli:main"]
+    assert named.all([]) == []
 
 
 def test_an_inserted_row_is_the_one_that_is_read(workspace):

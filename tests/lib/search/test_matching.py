@@ -13,6 +13,7 @@ from memoryhub.lib.search import matching
 from memoryhub.lib.search.matching import (
     IndexQuery,
     SearchTooSlow,
+    all_matches,
     best_matches,
     condition,
     count_terms,
@@ -103,6 +104,26 @@ def test_the_best_rows_come_first_and_can_be_filtered(workspace):
     assert best_matches(connection, index_query("tea", "cake"), total=3) == [both.pk, plain.pk]
     assert best_matches(connection, index_query("tea", "cake"), total=3, only=("e.id <> %s", [both.pk])) == [plain.pk]
     assert best_matches(connection, index_query("tea", "cake"), total=3, limit=1) == [both.pk]
+
+
+def test_a_word_that_is_repeated_counts_more_up_to_any_number(workspace):
+    texts = [" ".join(["tea"] * count + ["cup"] * (40 - count)) for count in (1, 2, 3, 9, 10, 39)]
+    rows = say(workspace, *texts)
+
+    assert best_matches(connection, index_query("tea"), total=1_000) == [row.pk for row in reversed(rows)]
+
+
+def test_words_with_the_same_stem_count_once(workspace):
+    many, few = say(workspace, "walking around the lake", "lake")
+
+    assert best_matches(connection, index_query("walk", "walking", "walks", "lake"), total=9) == [many.pk, few.pk]
+
+
+def test_all_matches_are_returned_newest_first(workspace):
+    first, _, last = say(workspace, "tea and tea", "cake", "tea")
+
+    assert all_matches(connection, index_query("tea")) == [last.pk, first.pk]
+    assert all_matches(connection, index_query("tea"), only=("e.id <> %s", [last.pk])) == [first.pk]
 
 
 def test_rows_with_a_term_are_counted_with_their_first_and_last_key(workspace):
