@@ -151,7 +151,7 @@ def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: in
     expression, params = _tsquery(query)
     extra, extra_params = only or ("", [])
     terms = [term for group in query.groups for term in group]
-    words = list(dict.fromkeys(stem(word) for term in terms for one in term.words for word in index_words(one)))
+    words = list({stem(word): word for term in terms for one in term.words for word in index_words(one)}.values())
     rank = f"ts_rank('{{1, 1, 1, 1}}', e.{COLUMN}, phraseto_tsquery('{CONFIGURATION}', %s))"
     counts = [f"round(1 / (1.64493406685 * (1 - {rank})) - 0.5) AS count{place}" for place in range(len(words))]
     rows = [f"(count(*) FILTER (WHERE count{place} > 0) + 0.5)" for place in range(len(words))]

@@ -119,6 +119,12 @@ def test_words_with_the_same_stem_count_once(workspace):
     assert best_matches(connection, index_query("walk", "walking", "walks", "lake"), total=9) == [many.pk, few.pk]
 
 
+def test_words_are_stemmed_once(workspace):
+    many, few = say(workspace, "databases, databases", "databases, here")  # the stem's stem is databa
+
+    assert best_matches(connection, index_query("databases"), total=9) == [many.pk, few.pk]
+
+
 def test_all_matches_are_returned_newest_first(workspace):
     first, _, last = say(workspace, "tea and tea", "cake", "tea")
 
