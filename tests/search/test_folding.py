@@ -21,6 +21,7 @@ FORMS = {
     "Devanagari": ["क्ष", "क्\u200dष"],
     "final sigma": ["οδος", "ΟΔΟΣ", "οδοσ"],
     "ligature": ["ﬁnale", "finale"],
+    "Turkish i": ["ışık", "işik", "IŞIK", "İŞİK", "isik", "i\u0307şi\u0307k"],
 }
 
 
@@ -47,6 +48,12 @@ def test_emoji_are_searched_alone_but_ignored_next_to_words(workspace):
     assert texts("👍", workspace, kinds=["entry"]) == ["great👍"]
     assert set(texts("deployed 🎉", workspace, kinds=["entry"])) == {"Deployed 🎉", "deploy later"}
     assert texts('"🎉"', workspace, kinds=["entry"], match_all=True)
+
+
+def test_hits_with_dotless_i_keep_their_place():
+    shown = highlight("Bir IŞIK, ışıkları", [WeightedTerm(tuple(split_words("ışık")), is_prefix=True)])
+
+    assert [piece for piece, is_hit in shown if is_hit] == ["IŞIK", "ışıkları"]
 
 
 @pytest.mark.parametrize("text", ["Die Hauptstraße 5, deployToken", "DIE HAUPTSTRASSE 5, deployToken"])

@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
+from django.db.backends.utils import CursorWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import CharField
 
@@ -24,7 +26,8 @@ from memoryhub.integrity import check_memory
 from memoryhub.lib.search.index_maintenance import bulk_indexing, optimize, rebuild
 from memoryhub.lib.search.indexes import GUARD_TABLE, trigger_names
 from memoryhub.lib.search.operations import indexes, remove_sql
-from memoryhub.lib.search.postgres_index import COLUMN
+from memoryhub.lib.search.postgres_index import COLUMN, FUNCTIONS
+from memoryhub.lib.search.sqlite_index import rebuild_sql
 from sessions_app.models import Entry, IndexGuard
 from tests.hub import open_at, talk
 from tests.other_hub import manage, other_hub
@@ -186,6 +189,32 @@ def test_migrations_can_be_reversed_and_reapplied_with_rows(hub):
     assert hub.count(made) == 5 * len(WORDS)
     assert hub.ask("search", "the")["results"] == before
     assert all(not one["faults"] for one in hub.ask("rebuild_search", "--check")["indexes"])
+
+
+def test_an_index_without_folded_dotless_i_is_rebuilt_by_a_migration(workspace):
+    row, table = know(workspace, "sıcak"), KnowledgeEntry._meta.db_table
+    talk(open_at(workspace), 1)
+    with connection.cursor() as cursor:
+        for sql in before_dotless_i(cursor, table):
+            cursor.execute(sql)
+    assert holding(KnowledgeEntry, "sicak") == []
+
+    for operation in import_module("knowledge_app.migrations.0018_search_dotless_i").Migration.operations:
+        operation.database_forwards("knowledge_app", connection.SchemaEditorClass(connection), None, None)
+
+    assert holding(KnowledgeEntry, "sicak") == [row.pk]
+    assert len(holding(Entry, "request")) == 1
+    assert disagreeing() == {}
+
+
+def before_dotless_i(cursor: CursorWrapper, table: str) -> list[str]:
+    """Return the statements that fill a table's index as it was before ı was indexed as i."""
+    if connection.vendor == "sqlite":
+        cursor.execute("SELECT sql FROM sqlite_master WHERE name = %s", [f"{table}_source"])
+        view = cursor.fetchone()[0].replace("'ı', 'i'", "'ı', 'ı'")
+        return [f"DROP VIEW {table}_source", view, rebuild_sql(table)]
+    folded = FUNCTIONS[0].replace("'ςı', 'σi'", "'ς', 'σ'")
+    return ["SET CONSTRAINTS ALL IMMEDIATE", folded, f"UPDATE {table} SET content = content"]
 
 
 @only_sqlite

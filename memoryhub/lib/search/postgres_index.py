@@ -22,7 +22,7 @@ SEPARATORS = (  # characters that aren't letters, digits or marks
 # Vowel signs of Indic scripts separate words for SQLite's tokenizer and Python's re, but not for PostgreSQL.
 SIGNS = "".join(chr(sign) for sign in range(0x900, 0xE00) if unicodedata.category(chr(sign))[0] == "M")
 _BARE = f"normalize(regexp_replace(lower(normalize($1, NFKD)), '[{MARKS}{INVISIBLE}]', '', 'g'), NFC)"
-_BARE = f"replace(replace(translate({_BARE}, 'ς', 'σ'), 'ß', 'ss'), 'ẞ', 'ss')"
+_BARE = f"replace(replace(translate({_BARE}, 'ςı', 'σi'), 'ß', 'ss'), 'ẞ', 'ss')"
 TEXT_SEARCH = [
     "CREATE TEXT SEARCH DICTIONARY memoryhub_porter (TEMPLATE = snowball, LANGUAGE = porter)",
     "CREATE TEXT SEARCH CONFIGURATION memoryhub (COPY = simple)",

@@ -130,7 +130,7 @@ def _source(index: Index, rows: str) -> str:
 def _bare(text: str) -> str:
     """Return the SQL expression for a text with the characters folded that the tokenizer doesn't fold."""
     bases = {letter: unicodedata.normalize("NFD", letter)[0] for letter in ACCENTED}
-    folded = bases | LIGATURES | dict.fromkeys(INVISIBLE, "")
+    folded = bases | LIGATURES | {"ı": "i"} | dict.fromkeys(INVISIBLE, "")
     is_plain = f"length({text}) = length(CAST({text} AS BLOB))"
     return f"CASE WHEN {is_plain} THEN {text} ELSE {_replaced(text, folded)} END"
 

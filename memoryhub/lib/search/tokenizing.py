@@ -75,10 +75,10 @@ def stem(word: str) -> str:
 
 def fold(text: str) -> str:
     """Return text for comparison: lower case, without diacritics and invisible characters, compatibility characters
-    replaced (NFKC), ß as ss, ς as σ. Both databases' indexes fold in the same way."""
+    replaced (NFKC), ß as ss, ς as σ, ı as i. Both databases' indexes fold in the same way."""
     if text.isascii():
         return text.lower()
-    return fold_keeping_case(text).lower().replace("ς", "σ")
+    return fold_keeping_case(text).lower().replace("ς", "σ").replace("ı", "i")
 
 
 def fold_keeping_case(text: str) -> str:
