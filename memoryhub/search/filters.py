@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -120,19 +120,16 @@ class FilteredKind:
 
     def count_rows(self) -> int:
         """Return the number of rows in the index's scope: the N of document frequencies."""
+        table, number, columns = self.kind.table, "count(*)", {"w": "workspace_id", "d": "document_id"}
         if self.kind.name == "entry":
-            return _count_entries(self.index_query.scope)
-        return self.indexed.count()
-
-
-def _count_entries(scope: Mapping[str, Sequence[int]]) -> int:
-    columns = {"w": "workspace_id", "s": "id"}
-    marks = {letter: ", ".join(["%s"] * len(keys)) or "NULL" for letter, keys in scope.items()}
-    where = " AND ".join(f"{columns[letter]} IN ({marks[letter]})" for letter in scope)
-    sql = f"SELECT coalesce(sum(entry_count), 0) FROM sessions_app_session WHERE {where or '1 = 1'}"
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [key for keys in scope.values() for key in keys])
-        return int(cursor.fetchone()[0])
+            table, number = "sessions_app_session", "coalesce(sum(entry_count), 0)"
+            columns = {"w": "workspace_id", "s": "id"}
+        scope = {columns[letter]: keys for letter, keys in self.index_query.scope.items() if letter in columns}
+        where = [f"{column} IN ({', '.join(['%s'] * len(keys)) or 'NULL'})" for column, keys in scope.items()]
+        sql = f"SELECT {number} FROM {table} WHERE {' AND '.join(where) or '1 = 1'}"
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [key for keys in scope.values() for key in keys])
+            return int(cursor.fetchone()[0])
 
 
 @dataclass
