@@ -4,7 +4,7 @@ from memoryhub.lib.search.operations import RebuildSearchIndex, ReplaceSearchFun
 
 
 class Migration(migrations.Migration):
-    """Index ı as i, in the tables of both apps."""
+    """Index ı as i, in the tables of both apps, and on PostgreSQL new rows sooner."""
 
     dependencies = [
         ("knowledge_app", "0017_accepted_proposals"),

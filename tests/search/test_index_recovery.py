@@ -24,7 +24,7 @@ from django.db.models import CharField
 from knowledge_app.models import KnowledgeEntry
 from memoryhub.integrity import check_memory
 from memoryhub.lib.search.index_maintenance import bulk_indexing, optimize, rebuild
-from memoryhub.lib.search.indexes import GUARD_TABLE, trigger_names
+from memoryhub.lib.search.indexes import GUARD_TABLE, index_name, trigger_names
 from memoryhub.lib.search.operations import indexes, remove_sql
 from memoryhub.lib.search.postgres_index import COLUMN, FUNCTIONS
 from memoryhub.lib.search.sqlite_index import rebuild_sql
@@ -205,6 +205,14 @@ def test_an_index_without_folded_dotless_i_is_rebuilt_by_a_migration(workspace):
     assert holding(KnowledgeEntry, "sicak") == [row.pk]
     assert len(holding(Entry, "request")) == 1
     assert disagreeing() == {}
+
+
+@only_postgres
+def test_every_index_sorts_new_rows_in_early():
+    sql = "SELECT relname FROM pg_class WHERE relkind = 'i' AND reloptions = ARRAY['gin_pending_list_limit=256']"
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        assert {name for (name,) in cursor.fetchall()} == {index_name(index.table) for index in indexes(connection)}
 
 
 def before_dotless_i(cursor: CursorWrapper, table: str) -> list[str]:

@@ -13,6 +13,7 @@ from memoryhub.lib.search.tokenizing import EMOJI, EMOJI_PREFIX, INVISIBLE, MARK
 
 COLUMN = "words"
 CONFIGURATION = "memoryhub"
+PENDING = 256  # KB of new rows that aren't sorted into an index yet: each word of a search reads all of them
 SEPARATORS = (  # characters that aren't letters, digits or marks
     "\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
     "\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff\u3000-\u3004\u3007-\u3020\u3030\u30fb\ue000-\uf8ff\ufe30-\ufe6f\ufffd"
@@ -66,7 +67,8 @@ def install_sql(index: Index) -> list[str]:
     """Return the SQL statements that create an index; PostgreSQL fills it when it adds the column."""
     return [
         f"ALTER TABLE {index.table} ADD COLUMN {COLUMN} tsvector GENERATED ALWAYS AS ({_vector(index)}) STORED",
-        f"CREATE INDEX {index_name(index.table)} ON {index.table} USING gin ({COLUMN})",
+        f"CREATE INDEX {index_name(index.table)} ON {index.table} USING gin ({COLUMN})"
+        f" WITH (gin_pending_list_limit = {PENDING})",
     ]
 
 
