@@ -6,6 +6,7 @@ Words of a user's query are always quoted, never used as syntax.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ MAX_COUNTED = 5_000  # rows counted per term; larger counts are estimated
 MAX_WAIT = 8  # times a time limit that a query may take in all, on SQLite
 NOWHERE = "none"  # replaces an empty list of keys, which would match everything
 _WORDS = "{content parts meta}"
+_waited = threading.local()  # its ``seconds``: for PostgreSQL's limited queries
 
 
 class SearchTooSlow(LimitExceeded):
@@ -208,8 +210,9 @@ def estimate(counted: TermCount, *, total: int, first: int, last: int) -> int:
 
 
 def database_clock(connection: BaseDatabaseWrapper) -> float:
-    """Return seconds on the clock that ``time_limit`` uses: SQLite runs in this thread, PostgreSQL elsewhere."""
-    return time.thread_time() if connection.vendor == "sqlite" else time.monotonic()
+    """Return seconds on the clock of searches: this thread's CPU time, and its time in ``time_limit`` on PostgreSQL,
+    which runs elsewhere. Waiting for a processor doesn't count."""
+    return time.thread_time() + (0 if connection.vendor == "sqlite" else getattr(_waited, "seconds", 0.0))
 
 
 @contextmanager
@@ -225,7 +228,7 @@ def time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[N
 
 def _postgres_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
     """Limit queries inside a transaction or savepoint, so that the limit ends with it, whatever happens."""
-    is_inside = connection.in_atomic_block
+    is_inside, began = connection.in_atomic_block, time.monotonic() - time.thread_time()
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             old = _timeout(cursor) if is_inside else ""
@@ -237,6 +240,8 @@ def _postgres_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> 
         if getattr(error.__cause__, "sqlstate", "") != "57014":
             raise
         raise SearchTooSlow(gettext("The search took too long.")) from error
+    finally:
+        _waited.seconds = getattr(_waited, "seconds", 0.0) + time.monotonic() - time.thread_time() - began
 
 
 def _timeout(cursor: CursorWrapper) -> str:

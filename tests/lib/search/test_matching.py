@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext, suppress
 from itertools import count
 
@@ -17,6 +18,7 @@ from memoryhub.lib.search.matching import (
     best_matches,
     condition,
     count_terms,
+    database_clock,
     estimate,
     ids_sql,
     time_limit,
@@ -235,3 +237,14 @@ def test_other_database_errors_are_reraised():
 
     with pytest.raises(Exception, match="nowhere"), transaction.atomic():
         ask_nonsense()
+
+
+def test_only_work_and_the_database_take_time_of_a_search():
+    began = database_clock(connection)
+    time.sleep(0.1)
+    assert database_clock(connection) - began < 0.05
+
+    if connection.vendor == "postgresql":
+        with time_limit(connection, 5_000), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(0.1)")
+        assert database_clock(connection) - began >= 0.1
