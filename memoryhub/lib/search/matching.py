@@ -164,7 +164,7 @@ def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: in
             SELECT {", ".join(["e.id", f"length(e.{COLUMN})::float AS length", *counts])}
             FROM {query.table} e WHERE e.{COLUMN} @@ ({expression})
             {f"AND {extra}" if extra else ""} LIMIT {MAX_COMPARED}),
-        collection AS (SELECT {", ".join(["avg(length) AS usual", *rarity])} FROM matches),
+        collection AS MATERIALIZED (SELECT {", ".join(["avg(length) AS usual", *rarity])} FROM matches),
         normed AS (SELECT *, 1.2 * (0.25 + 0.75 * length / usual) AS norm FROM matches, collection)
         SELECT id FROM normed ORDER BY {" + ".join(parts) or "0"} DESC, id DESC LIMIT {limit}"""
     return sql, [*words, *params, *extra_params, *[total] * len(words)]
