@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 from django.db import OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from psycopg.errors import QueryCanceled
 
 from memoryhub.lib.search import matching
@@ -248,3 +249,14 @@ def test_only_work_and_the_database_take_time_of_a_search():
         with time_limit(connection, 5_000), connection.cursor() as cursor:
             cursor.execute("SELECT pg_sleep(0.1)")
         assert database_clock(connection) - began >= 0.1
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="of PostgreSQL's plans")
+def test_document_frequencies_are_computed_once(workspace):
+    say(workspace, "tea", "cake")
+    with CaptureQueriesContext(connection) as queries:
+        best_matches(connection, index_query("tea", "cake"), total=2)
+
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {queries[0]['sql']}")
+        assert "CTE collection" in [line.strip() for (line,) in cursor.fetchall()]
