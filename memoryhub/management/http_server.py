@@ -19,8 +19,8 @@ from django.core.management.base import CommandError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memoryhub.lib.http.proxy_header import PEER
-from memoryhub.lib.shared_heaps import share_heaps
 from memoryhub.live.streams import PATH
+from memoryhub.management.shared_heaps import share_heaps
 from memoryhub.management.web_processes import WebProcesses
 
 HEADER_SECONDS = 10.0  # to receive the headers of a request; memoryhub.asgi limits the time of bodies

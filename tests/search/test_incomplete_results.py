@@ -50,6 +50,7 @@ def test_recalls_say_it(workspace, slow, command, viewer_client):
 
 def test_the_newest_rows_are_found_if_choosing_the_best_takes_too_long(workspace, monkeypatch):
     know(workspace, "the harbour")
+    monkeypatch.setattr(ranking, "_at_most", lambda *_: ranking.CANDIDATES + 1)  # as with more rows
     monkeypatch.setattr(ranking, "best_matches", Mock(side_effect=SearchTooSlow("too slow")))
 
     found = answer(Scope((workspace.pk,)), Question("harbour"), now=NOW)

@@ -15,10 +15,10 @@ from django.db import connection
 
 from memoryhub.forgetting.cached_texts import follow_erasures
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.shared_heaps import share_heaps
 from memoryhub.lib.traces import shut_down
 from memoryhub.management.database_ready import prepare_database
 from memoryhub.management.restore_guard import in_use
+from memoryhub.management.shared_heaps import share_heaps
 from memoryhub.models import Process
 from memoryhub.processes import registered
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from memoryhub.lib.shared_heaps import MOST_HEAPS
+from memoryhub.management.shared_heaps import MOST_HEAPS
 
 COUNT_HEAPS = """
 import ctypes, sys, threading
-from memoryhub.lib.shared_heaps import share_heaps
+from memoryhub.management.shared_heaps import share_heaps
 if sys.argv[1] == "shared":
     share_heaps()
 ready = threading.Barrier(5)
