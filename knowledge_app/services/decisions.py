@@ -39,6 +39,7 @@ ADDED = {  # audit actions with which somebody adds a row
     "observations": "observations.added",
     "key_values": "key_value.written",
 }
+CONFIRMED = "key_value.confirmed"  # a person wrote the value that a key has
 BATCH_ROWS = 500
 
 
@@ -107,7 +108,7 @@ def _written(rows: Sequence[Any]) -> Iterator[int]:
     """Yield the rows that people added, alone or in a table that they imported."""
     table, pks = NAMES[type(rows[0])], {row.pk for row in rows}
     people = AuditRecord.objects.filter(workspace=rows[0].workspace_id, actor_kind__in=PEOPLE)
-    added = people.filter(action=ADDED[table])
+    added = people.filter(action__in=[ADDED[table], *([CONFIRMED] if table == "key_values" else [])])
     if table == "observations":
         for detail in added.filter(at__in={row.recorded_at for row in rows}).values_list("detail", flat=True):
             yield from pks.intersection(detail.get("added", ()))

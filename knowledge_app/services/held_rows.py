@@ -210,7 +210,7 @@ def review_changes(changed: Mapping[Any, Collection[str]], by: By, *, is_undo: b
         elif is_agents or is_undo:
             findings = findings_of(row, names) or ([] if is_undo else _repeats(row, removed, names))
         else:
-            approve_texts(hold, names)
+            _approve_texts(hold, names)
             continue
         if findings:
             _hold(row, findings, by)
@@ -225,7 +225,7 @@ def _changed_texts(row: Any, names: Collection[str], *, is_agents: bool) -> set[
     return texts if is_back else texts & set(names)
 
 
-def approve_texts(hold: HeldRow | None, names: Collection[str]) -> None:
+def _approve_texts(hold: HeldRow | None, names: Collection[str]) -> None:
     """Take the findings in fields that a person entered from a hold, and end it if there are no others."""
     if hold is None:
         return

@@ -74,9 +74,6 @@ const unfold = () => {
   entry.scrollIntoView();
 };
 addEventListener("hashchange", unfold);
-document.addEventListener("htmx:load", ({ target }) => { /* a section that follows the first ones of a long document */
-  if (target.matches(".memory-section") && location.hash.length > 1 && target.id === decodeURIComponent(location.hash.slice(1))) unfold();
-});
 unfold();
 all(":is(.tabs, .pills) > [aria-current]").forEach((tab) => { /* into the middle, where not all of them have room */
   const tabs = tab.parentElement;

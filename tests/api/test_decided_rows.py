@@ -336,15 +336,18 @@ def test_a_confirmed_value_is_recorded_once(home, workspace):
     for _ in range(2):
         write_value(workspace, "home", OLD, by=by_person())
 
-    assert AuditRecord.objects.filter(action="key_value.written", actor_kind="person").count() == 1
+    assert AuditRecord.objects.filter(action="key_value.confirmed", actor_kind="person").count() == 1
 
 
-def test_a_person_who_writes_or_adds_what_is_held_approves_it(agent, workspace):
+def test_what_is_held_waits_for_its_approval_if_a_person_writes_or_adds_it_too(agent, workspace):
     agent("PUT", "/value?key=home", {"value": ORDER})
     agent("POST", "/knowledge", {"content": ORDER})
 
     write_value(workspace, "home", ORDER, by=by_person())
+    replace_value(KeyValue.objects.get(), ORDER, by=by_person())
     add_knowledge(workspace, ORDER, category="learned_fact", by=by_person())
 
-    assert not HeldRow.objects.exists()
-    assert (value(agent), prompt(agent)) == (ORDER, f"[learned_fact] {ORDER}")
+    assert HeldRow.objects.count() == 2
+    undo_edit(Run.objects.filter(kind=Run.Kind.EDIT).latest("pk"), by=by_person())
+    assert HeldRow.objects.count() == 2
+    assert ORDER not in prompt(agent)

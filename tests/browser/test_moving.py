@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from knowledge_app.models import MemoryDocument
 from memoryhub.dashboard.views import palette as palette_view
 from memoryhub.models import Preferences
 from sessions_app.models import Workspace
 from tests.browser.test_living import learn
 from tests.hub import open_at
-from tests.memory.test_memory_list import import_text
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 BOX = "#palette [role=combobox]"
@@ -174,13 +172,3 @@ def test_the_focus_survives_a_swap(page: Page, workspace: Workspace):
     page.click("button[data-dialog=shortcuts]")
     page.keyboard.press("Escape")
     expect(page.locator("[aria-label=Help]")).to_be_focused()
-
-
-def test_a_link_to_a_late_section_of_a_long_document_leads_there(page: Page, workspace: Workspace):
-    facts = "".join(f"- fact {line}\n" for line in range(8))
-    import_text(workspace, "".join(f"# Part {number}\n\n{facts}" for number in range(30)))
-    document = MemoryDocument.objects.get(workspace=workspace)
-
-    page.goto(f"/w/atlas/memory/{document.pk}/#section-29-part-29")
-
-    expect(page.get_by_role("heading", name="Part 29")).to_be_in_viewport()

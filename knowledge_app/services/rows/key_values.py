@@ -10,8 +10,8 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KeyValue
-from knowledge_app.services.decisions import PEOPLE, decided_fields
-from knowledge_app.services.held_rows import approve_texts, hold_flagged
+from knowledge_app.services.decisions import CONFIRMED, PEOPLE, decided_fields
+from knowledge_app.services.held_rows import hold_flagged
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.database import db_retry
@@ -108,13 +108,11 @@ def change_value(row: KeyValue, value: str, *, is_json: bool = False, by: By) ->
 
 
 def _confirm(row: KeyValue, by: By) -> None:
-    """Record that a person wrote the value that a key has, which approves it if it is held."""
-    if by.actor.kind not in PEOPLE:
-        return
-    approve_texts(getattr(row, "hold", None), {"value"})
-    if not decided_fields([row])[row.pk]:
-        text = f"Key-value {row.pk} written again"
-        record(by, "key_value.written", "key_value", row.pk, text, workspace=row.workspace)
+    """Record that a person wrote the value that a key has. One that is held still waits for its approval."""
+    is_held = getattr(row, "hold", None) is not None
+    if by.actor.kind in PEOPLE and not is_held and not decided_fields([row])[row.pk]:
+        text = f"Key-value {row.pk} confirmed"
+        record(by, CONFIRMED, "key_value", row.pk, text, workspace=row.workspace)
 
 
 def new_state(value: str, *, is_json: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.decisions import PEOPLE, decided_fields
-from knowledge_app.services.held_rows import approve_texts, hold_flagged, unheld
+from knowledge_app.services.held_rows import hold_flagged, unheld
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.row_changes import MAX_COUNT, MAX_TAGS
 from knowledge_app.services.rows.undoable_edits import edit_rows
@@ -73,8 +73,7 @@ def add_knowledge(
     """Add an entry; one that is there already counts an access instead, as Grip has it.
 
     So does, for agents, one that a person moved out of the category. If a person or a command adds it again, a
-    withdrawn one comes back, another one is verified, and a held text is approved; an agent's own repeat only counts.
-    Raises Invalid.
+    withdrawn one comes back and another one is verified; an agent's own repeat only counts. Raises Invalid.
     """
     was_unknown = category not in CATEGORIES
     chosen = DEFAULT_CATEGORY if was_unknown else category
@@ -135,7 +134,6 @@ def _used_again(known: KnowledgeEntry, by: By) -> KnowledgeEntry:
         access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=by.at
     )
     if by.actor.kind in PEOPLE:
-        approve_texts(getattr(known, "hold", None), {"content"})
         edit_rows(known.workspace, "knowledge", "return" if known.withdrawn_at else "verify", [known.pk], by=by)
     known.refresh_from_db()
     return known

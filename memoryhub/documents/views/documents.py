@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 from django.db.models import QuerySet
@@ -34,23 +32,15 @@ from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_revision
 
 MAX_SECTIONS = 200  # larger documents are shown as one text
-FIRST_LINES = 50  # rendered with the page, rounded up to whole sections; a browser asks for the rest at once
 
 
 @dataclass(frozen=True)
 class ShownSection:
-    """A section with its source, and the URL of each fact's page by the line of the section."""
-
     anchor: str
     title: str
-    source: str
-    links: dict[int, str]
+    html: SafeString
     fact_count: int
     categories: list[str]
-
-    @property
-    def html(self) -> SafeString:
-        return render_linked_markdown(self.source, self.links, gettext("About this fact"))
 
 
 def delivery_context(request: HttpRequest, document: MemoryDocument, fact: Fact | None = None) -> dict[str, Any]:
@@ -113,6 +103,7 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
         "is_source": is_source,
         "before": before,
         "diff": diff_lines(show(shown_part(before.content)), text) if wants_diff and before else None,
+        "sections": [] if wants_diff or is_source else _sections(text, _fact_links(found) if is_head else {}),
         "text": text,
         "is_masked": show is masked
         and (any(one and has_secrets(shown_part(one.content)) for one in read[1:]) or _is_changed(text, shown)),
@@ -123,23 +114,7 @@ def _page(request: HttpRequest, workspace: Workspace, pk: int, show: Callable[[s
         "held_count": _held(found).count(),
     }
     context |= delivery_context(request, found)
-    if not wants_diff and not is_source:
-        sections = _sections(text, _fact_links(found) if is_head else {})
-        start = parse_int(request.GET.get("from"), digits=9) or 0
-        context |= {"sections": sections} | _page_of(sections, start, is_whole=show is not masked)
-    fragment = "document-sections" if "from" in request.GET else "document"
-    return render_page(request, "documents/document.html", context, fragment=fragment)
-
-
-def _page_of(sections: list[ShownSection], start: int, *, is_whole: bool) -> dict[str, Any]:
-    """Return the sections to render, and the number of the first one left for later.
-
-    ``start``: the section to begin with; all that follow are rendered, except at the beginning of a long document.
-    """
-    lines = list(accumulate(section.source.count("\n") + 1 for section in sections))
-    first = start if start < len(sections) else 0
-    end = len(sections) if first or is_whole else bisect_left(lines, FIRST_LINES) + 1
-    return {"shown_sections": sections[first:end], "first": first, "next": end if end < len(sections) else None}
+    return render_page(request, "documents/document.html", context, fragment="document")
 
 
 def _held(document: MemoryDocument) -> QuerySet[HeldChange]:
@@ -175,7 +150,7 @@ def _fact_links(document: MemoryDocument) -> dict[int, str]:
 
 
 def _sections(text: str, links: dict[int, str]) -> list[ShownSection]:
-    """Return the parts of a text that can be shown rendered; none if the text is too large.
+    """Return the parts of a text that are shown rendered; none if the text is too large.
 
     ``links``: the page of each fact by line.
     """
@@ -183,18 +158,19 @@ def _sections(text: str, links: dict[int, str]) -> list[ShownSection]:
     if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
         return []
     lines = text.split("\n")
-    facts = {fact.line: fact for fact in fact_lines(text)}
+    facts = fact_lines(text)
     shown = [_shown(section, number, lines, facts, links) for number, section in enumerate(sections)]
-    return [section for section in shown if section.source.strip()]
+    return [section for section, source in shown if source.strip()]
 
 
 def _shown(
-    section: Section, number: int, lines: list[str], facts: dict[int, FactLine], links: dict[int, str]
-) -> ShownSection:
+    section: Section, number: int, lines: list[str], facts: list[FactLine], links: dict[int, str]
+) -> tuple[ShownSection, str]:
+    """Return a section as it is shown, and its source."""
     source = "\n".join(lines[section.start - 1 : section.end - 1])
-    numbers = range(section.start, section.end)
-    own = [facts[line] for line in numbers if line in facts]
+    own = [fact for fact in facts if section.start <= fact.line < section.end]
     categories = sorted({fact.category for fact in own if fact.category})
     anchor = f"section-{number}-{slugify(section.title, allow_unicode=True)}".rstrip("-")
-    of_section = {line - section.start + 1: links[line] for line in numbers if line in links}
-    return ShownSection(anchor, section.title, source, of_section, len(own), categories)
+    of_section = {line - section.start + 1: url for line, url in links.items() if section.start <= line < section.end}
+    shown = render_linked_markdown(source, of_section, gettext("About this fact"))
+    return ShownSection(anchor, section.title, shown, len(own), categories), source
