@@ -79,7 +79,8 @@ def _concern_row(workspace: Workspace, concern: Concern, row: Row, *, may_forget
 def _place(workspace: Workspace, row: Row) -> str:
     if row.table == "facts":
         page = "documents:facts" if row.is_living else "documents:document"
-        return f"{reverse(page, args=[workspace.slug, row.parent])}{f'#fact-{row.pk}' if row.is_living else ''}"
+        url = reverse(page, args=[workspace.slug, row.parent])
+        return f"{url}?fact={row.pk}#fact-{row.pk}" if row.is_living else url
     return reverse(PLACES[row.table], args=[workspace.slug, row.pk])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +23,7 @@ from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.document_size import shown_fact
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.http.htmx import render_page
-from memoryhub.lib.http.pagination import keyset_page, parse_int, parse_ints
+from memoryhub.lib.http.pagination import encode_cursor, keyset_page, parse_int, parse_ints
 from memoryhub.lib.masked_text import masked
 from memoryhub.permissions import by_person, log_page_access
 from memoryhub.runs.views.edits import REDO
@@ -51,7 +51,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     page = keyset_page(
         current.select_related("born", "corrected").defer(*UNREAD),
         order=("line", "id"),
-        params=request.GET,
+        params=_from_fact(current, request.GET),
     )
     log_page_access(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in page.rows]))
     context = document_context(request, document, "facts") | {
@@ -65,6 +65,17 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     }
     context |= delivery_context(request, document)
     return render_page(request, "documents/facts.html", context, fragment="facts")
+
+
+def _from_fact(facts: QuerySet[Fact], params: QueryDict) -> QueryDict:
+    """Let the page begin with the fact that the parameter ``fact`` names, if there is no cursor."""
+    asked = parse_int(params.get("fact"))
+    fact = facts.filter(pk=asked).first() if asked and not {"after", "before", "page"} & params.keys() else None
+    chosen = params.copy()
+    chosen.pop("fact", None)
+    if fact is not None:
+        chosen["after"] = encode_cursor([fact.line, fact.pk - 1])
+    return chosen
 
 
 def _matching(document: MemoryDocument, request: HttpRequest) -> QuerySet[Fact]:
