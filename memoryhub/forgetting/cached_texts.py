@@ -9,26 +9,33 @@ from django.db.models import Max
 from memoryhub.lib.text_caches import clear_texts
 from sessions_app.models import AuditRecord
 
+LATE_IDS = 256  # before the latest record, in which a slower transaction may still add one
+
 
 def follow_erasures() -> Callable[[], None]:
     """Return a function that clears the caches if something was forgotten since its last call.
 
     It does so again at the next call: a request may have read a text before it was forgotten.
     """
-    seen = _latest()
-    is_again = False
+    latest = _latest()
+    known, is_again = _erasures(latest), False
 
     def follow() -> None:
-        nonlocal seen, is_again
-        newest = _latest()
-        since = AuditRecord.objects.filter(pk__gt=seen, pk__lte=newest, action="memory.forgotten")
-        is_new = newest > seen and since.exists()
+        nonlocal latest, known, is_again
+        newest, found = _latest(), _erasures(latest)
+        is_new = bool(found - known)
         if is_new or is_again:
             clear_texts()
-        seen, is_again = newest, is_new
+        latest, known, is_again = newest, found, is_new
 
     return follow
 
 
 def _latest() -> int:
     return AuditRecord.objects.aggregate(latest=Max("pk"))["latest"] or 0
+
+
+def _erasures(since: int) -> set[int]:
+    """Return the records of erasures since another record, and of those before it that may be committed late."""
+    records = AuditRecord.objects.filter(pk__gt=since - LATE_IDS, action="memory.forgotten")
+    return set(records.values_list("pk", flat=True))

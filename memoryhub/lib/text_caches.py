@@ -7,6 +7,7 @@ from functools import _lru_cache_wrapper, lru_cache
 from typing import TypeVar
 
 T = TypeVar("T")
+Clear = TypeVar("Clear", bound=Callable[[], object])
 _clearing: list[Callable[[], object]] = []
 
 
@@ -21,9 +22,10 @@ def text_cache(most: int) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]
     return decorate
 
 
-def keeps_texts(clear: Callable[[], object]) -> None:
-    """Name a function that clears another cache that keeps texts."""
+def keeps_texts(clear: Clear) -> Clear:
+    """Name a function that clears another cache that keeps texts; also as a decorator."""
     _clearing.append(clear)
+    return clear
 
 
 def clear_texts() -> None:

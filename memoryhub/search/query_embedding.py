@@ -33,7 +33,6 @@ _asking = ThreadPoolExecutor(max_workers=ASKERS, thread_name_prefix="embedding")
 _lock = Lock()
 _answers: OrderedDict[tuple[str, ...], Rows] = OrderedDict()
 _paused_until: dict[tuple[str, ...], float] = {}
-keeps_texts(_answers.clear)
 
 
 def request(settings: EmbeddingSettings, text: str) -> Wait:
@@ -57,6 +56,7 @@ def is_paused(settings: EmbeddingSettings) -> bool:
     return time.monotonic() < _paused_until.get(_place(settings), 0.0)
 
 
+@keeps_texts
 def forget_all() -> None:
     """Clear this process's answers and failures."""
     with _lock:

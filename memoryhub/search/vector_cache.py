@@ -46,9 +46,9 @@ class Matrix:
 Matrices = dict[str, Matrix]
 _lock = Lock()
 _kept: OrderedDict[tuple[int, str], Matrices] = OrderedDict()
-keeps_texts(_kept.clear)
 
 
+@keeps_texts
 def forget_all() -> None:
     """Clear the cache."""
     with _lock:

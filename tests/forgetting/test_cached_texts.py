@@ -11,6 +11,7 @@ from django.db import connection
 
 from knowledge_app.services.removed_texts import _line_changes
 from memoryhub import processes
+from memoryhub.forgetting import cached_texts
 from memoryhub.forgetting.cached_texts import follow_erasures
 from memoryhub.lib.content_check.check import unflagged
 from memoryhub.lib.text.compaction import _compare, find_duplicates
@@ -60,6 +61,21 @@ def test_texts_are_cleared_after_something_was_forgotten_and_once_more(workspace
         keep()
     follow()
     assert kept() >= 5
+
+
+@pytest.mark.django_db
+def test_an_erasure_that_is_committed_late_is_noticed(workspace, monkeypatch):
+    write(workspace, TEXT)
+    latest = cached_texts._latest
+    monkeypatch.setattr(cached_texts, "_latest", lambda: latest() + 5)  # of transactions that were faster
+    follow = follow_erasures()
+    follow()
+    keep()
+
+    forget(workspace, "phrase", "Brunhilda Ottoveggio")
+    follow()
+
+    assert kept() == 0
 
 
 @pytest.mark.django_db
