@@ -22,7 +22,7 @@ from memoryhub.graph.similar_owners import similar_owners
 from memoryhub.lib.database import db_retry
 from sessions_app.models import AuditRecord, Session, Workspace
 
-VERSION = 3  # of the code that makes the graph
+VERSION = 4  # of the code that makes the graph
 MORE_MESSAGES = 0.02
 MOST_RELATIONS = 20_000
 MIN_RADIUS, MAX_RADIUS = 4.0, 22.0

@@ -84,10 +84,11 @@ def _of_tag(workspace: Workspace, node: ShownNode, rest: str) -> Iterator[list[N
     def has_tag(row: Any) -> bool:
         return rest in (fold(row.category), *(fold(str(tag))[:80] for tag in getattr(row, "tags", [])))
 
-    tagged = any_case("category__iexact", rest) | in_json("tags", node.label)
-    yield _facts(_living_facts(workspace).filter(any_case("category__iexact", rest)), has_tag)
+    of_category = any_case("category__iexact", rest) | any_case("category__iexact", node.label)
+    tagged = of_category | in_json("tags", node.label)
+    yield _facts(_living_facts(workspace).filter(of_category), has_tag)
     yield _knowledge(_living(KnowledgeEntry, workspace).filter(tagged | in_json("tags", rest)), has_tag)
-    yield _observations(_living(Observation, workspace).filter(category=rest), has_tag)
+    yield _observations(_living(Observation, workspace).filter(category__in=(rest, node.label)), has_tag)
 
 
 def _of_session(workspace: Workspace, _node: ShownNode, rest: str) -> Iterator[list[NodeRow]]:

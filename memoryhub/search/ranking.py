@@ -282,7 +282,7 @@ def _decay(options: RankOptions, now: datetime) -> Decay:
 
 def _best(filtered: FilteredKind, asked: KindQuery, found: SearchResults, clock: Clock) -> list[int]:
     index_query = _affordable(filtered.index_query, asked.counts, found)
-    if not asked.is_partial and _at_most(index_query, asked.counts) <= CANDIDATES:
+    if not (asked.is_partial or index_query.excluded) and _at_most(index_query, asked.counts) <= CANDIDATES:
         return all_matches(connection, index_query, only=filtered.only)
     try:
         with time_limit(connection, clock.left(BEST_MILLISECONDS)):

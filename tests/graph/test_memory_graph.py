@@ -23,6 +23,7 @@ from memoryhub.graph.keywords import keywords_of
 from memoryhub.graph.memory_graph import build_graph
 from memoryhub.graph.memory_texts import MemoryText
 from memoryhub.graph.names import find_names
+from memoryhub.graph.node_rows import rows_of
 from memoryhub.graph.placement import place_nodes
 from memoryhub.lib import vectors
 from sessions_app.models import Session, Workspace
@@ -116,6 +117,16 @@ def test_each_kind_of_agent_has_its_nodes(workspace, agent):
         }
         assert found == labels, kind
     assert {node.kind_name for node in graph.nodes} >= {"term"}
+
+
+def test_a_category_with_dotless_i_has_its_rows(workspace):
+    for text in ("sıcak hava raporu", "sıcak kahve makinesi", "deniz suyu sıcak"):
+        add_knowledge(workspace, text, category="learned_fact", by=BY)
+    KnowledgeEntry.objects.update(category="ılık")
+
+    [node] = [node for node in graph_of(workspace, NOW).nodes if node.kind_name == "tag"]
+
+    assert len(rows_of(workspace, node)) == 3
 
 
 def test_edges_join_what_occurs_together_and_what_belongs_together(workspace):

@@ -50,6 +50,14 @@ def test_emoji_are_searched_alone_but_ignored_next_to_words(workspace):
     assert texts('"🎉"', workspace, kinds=["entry"], match_all=True)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("form", ["kısa", "kisa", "adı", "kısaAdı"])
+def test_parts_of_words_with_dotless_i_are_found(workspace, form):
+    say(workspace, "kısaAdı alan", "Nothing of the kind")
+
+    assert texts(form, workspace, kinds=["entry"]) == ["kısaAdı alan"]
+
+
 def test_hits_with_dotless_i_keep_their_place():
     shown = highlight("Bir IŞIK, ışıkları", [WeightedTerm(tuple(split_words("ışık")), is_prefix=True)])
 

@@ -59,6 +59,16 @@ def test_the_newest_rows_are_found_if_choosing_the_best_takes_too_long(workspace
     assert found["notes"] == [counts.INCOMPLETE]
 
 
+def test_rows_with_excluded_words_are_chosen_within_the_time_limit(workspace, monkeypatch):
+    know(workspace, "zebra の")
+    know(workspace, "zebra")
+    monkeypatch.setattr(ranking, "all_matches", Mock(side_effect=AssertionError("without a limit")))
+
+    found = answer(Scope((workspace.pk,)), Question("zebra -の"), now=NOW)
+
+    assert [one["text"] for one in found["results"]] == ["zebra"]
+
+
 @pytest.mark.parametrize("sort", ["", "newest"])
 def test_the_page_says_it_once(workspace, viewer_client, slow, sort):
     know(workspace, "the harbour")

@@ -30,6 +30,7 @@ CANDIDATES = 150  # rows per table that the database ranks first
 MAX_COMPARED = 5_000  # matching rows from which PostgreSQL selects them
 MAX_COUNTED = 5_000  # rows counted per term; larger counts are estimated
 MAX_WAIT = 8  # times a time limit that a query may take in all, on SQLite
+MOST_RANK = 0.99763  # ts_rank of a word that a row has 255 times
 NOWHERE = "none"  # replaces an empty list of keys, which would match everything
 _WORDS = "{content parts meta}"
 _waited = threading.local()  # its ``seconds``: for PostgreSQL's limited queries
@@ -148,13 +149,15 @@ def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: in
     """Return the SQL for BM25 with document frequencies from the compared rows.
 
     With all weights 1, ts_rank of a word that a row has n times is 6/π² (1/1 + 1/4 + … + 1/n²), from which n is
-    computed: unnesting the row's words would take ten times as long.
+    computed: unnesting the row's words would take ten times as long. PostgreSQL's parser splits some words, such as
+    3e2a9f1: a row has one as often as any of its parts. Positions of more than 255 occurrences aren't stored.
     """
     expression, params = _tsquery(query)
     extra, extra_params = only or ("", [])
     terms = [term for group in query.groups for term in group]
     words = list({stem(word): word for term in terms for one in term.words for word in index_words(one)}.values())
-    rank = f"ts_rank('{{1, 1, 1, 1}}', e.{COLUMN}, phraseto_tsquery('{CONFIGURATION}', %s))"
+    parts_of_word = f"replace(phraseto_tsquery('{CONFIGURATION}', %s)::text, '<->', '|')::tsquery"
+    rank = f"least(ts_rank('{{1, 1, 1, 1}}', e.{COLUMN}, {parts_of_word}), {MOST_RANK})"
     counts = [f"round(1 / (1.64493406685 * (1 - {rank})) - 0.5) AS count{place}" for place in range(len(words))]
     rows = [f"(count(*) FILTER (WHERE count{place} > 0) + 0.5)" for place in range(len(words))]
     rarity = [f"ln(1 + greatest(0, %s + 1 - {one}) / {one})::float AS idf{place}" for place, one in enumerate(rows)]
@@ -166,7 +169,7 @@ def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: in
             {f"AND {extra}" if extra else ""} LIMIT {MAX_COMPARED}),
         collection AS MATERIALIZED (SELECT {", ".join(["avg(length) AS usual", *rarity])} FROM matches),
         normed AS (SELECT *, 1.2 * (0.25 + 0.75 * length / usual) AS norm FROM matches, collection)
-        SELECT id FROM normed ORDER BY {" + ".join(parts) or "0"} DESC, id DESC LIMIT {limit}"""
+        SELECT id FROM normed ORDER BY {" + ".join(parts) or "0::float"} DESC, id DESC LIMIT {limit}"""
     return sql, [*words, *params, *extra_params, *[total] * len(words)]
 
 

@@ -33,9 +33,9 @@ FUNCTIONS = [
     f"""CREATE OR REPLACE FUNCTION memoryhub_folded(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT regexp_replace({_BARE}, '[{SEPARATORS}{SIGNS}]+', ' ', 'g') $$""",
     """CREATE OR REPLACE FUNCTION memoryhub_camel(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-        SELECT CASE WHEN $1 ~ '[a-z][A-Z]' THEN (
+        SELECT CASE WHEN $1 ~ '[a-zı][A-Z]' THEN (
             SELECT lower(string_agg(regexp_replace(found[1], '([a-z])([A-Z])', '\\1 \\2', 'g'), ' '))
-            FROM regexp_matches($1, '[A-Za-z]*[a-z][A-Z][A-Za-z]*', 'g') found) ELSE '' END $$""",
+            FROM regexp_matches(replace($1, 'ı', 'i'), '[A-Za-z]*[a-z][A-Z][A-Za-z]*', 'g') found) ELSE '' END $$""",
     f"""CREATE OR REPLACE FUNCTION memoryhub_pairs(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT CASE WHEN $1 ~ '[{PAIRED}{EMOJI}]' THEN (
             SELECT string_agg(CASE WHEN one ~ '[{EMOJI}]' THEN '{EMOJI_PREFIX}' || ascii(one)

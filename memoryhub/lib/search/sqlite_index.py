@@ -118,7 +118,8 @@ def _batch(index: Index) -> str:
 def _source(index: Index, rows: str) -> str:
     inner = [
         "id",
-        f"substr({_joined(index.text_sql(name) for name in index.content)}, 1, {INDEXED_CHARS}) AS content",
+        f"substr(replace({_joined(index.text_sql(name) for name in index.content)}, 'ı', 'i'), 1, {INDEXED_CHARS})"
+        " AS content",
         f"{_joined([*(index.text_sql(name) for name in index.meta), *_date(index.time)])} AS meta",
         f"{_scope(index)} AS scope",
     ]

@@ -128,6 +128,21 @@ def test_words_are_stemmed_once(workspace):
     assert best_matches(connection, index_query("databases"), total=9) == [many.pk, few.pk]
 
 
+@pytest.mark.parametrize("word", ["3e2a9f1", "step⓫done", "x⓫y"])
+def test_a_word_that_the_parser_splits_counts_as_often_as_it_occurs(workspace, word):
+    rows = say(workspace, *[" ".join([word] * count + ["cup"] * (40 - count)) for count in (1, 2, 3, 10, 39)])
+
+    assert best_matches(connection, index_query(word), total=1_000) == [row.pk for row in reversed(rows)]
+
+
+def test_rows_are_returned_without_words(workspace):
+    rows = say(workspace, "tea", "cake")
+
+    if connection.vendor == "postgresql":
+        found = best_matches(connection, index_query(scope={"w": (workspace.pk,)}), total=2)
+        assert found == [row.pk for row in reversed(rows)]
+
+
 def test_all_matches_are_returned_newest_first(workspace):
     first, _, last = say(workspace, "tea and tea", "cake", "tea")
 
