@@ -9,14 +9,11 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.knowledge import clean_tags
+from knowledge_app.services.rows.row_changes import MAX_REASON
 from memoryhub.lib.errors import Invalid
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
-
-
-def _split_tags(text: str) -> list[str]:
-    return list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 class EditForm(forms.Form):
@@ -42,7 +39,7 @@ class EditForm(forms.Form):
 
 
 class WithdrawForm(EditForm):
-    reason = forms.CharField(max_length=500, label=_("Reason"), help_text=_("Stored with each row."))
+    reason = forms.CharField(max_length=MAX_REASON, label=_("Reason"), help_text=_("Stored with each row."))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -59,25 +56,24 @@ class TagForm(EditForm):
 
     @property
     def values(self) -> dict[str, Any]:
-        return {
-            "add": clean_tags(self.cleaned_data["add"].split(",")),
-            "remove": _split_tags(self.cleaned_data["remove"]),
-        }
+        return {name: self.cleaned_data[name] for name in ("add", "remove")}
 
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = super().clean() or self.cleaned_data
-        if not self.errors and not any(self.values[name] for name in ("add", "remove")):
+        if not self.errors and not (found["add"] or found["remove"]):
             raise forms.ValidationError(_("Enter tags to add or remove."), code="no_tags")
         return found
 
-    def clean_add(self) -> str:
+    def clean_add(self) -> list[str]:
         """Raises ValidationError for too many or too long tags."""
-        text: str = self.cleaned_data["add"]
         try:
-            clean_tags(text.split(","))
+            return clean_tags(self.cleaned_data["add"].split(","))
         except Invalid as error:
             raise forms.ValidationError(error.message, code=error.code) from error
-        return text
+
+    def clean_remove(self) -> list[str]:
+        words = (word.strip() for word in self.cleaned_data["remove"].split(","))
+        return list(dict.fromkeys(filter(None, words)))
 
 
 class RecategoriseForm(TagForm):

@@ -7,6 +7,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import CachedResponse, KnowledgeEntry, Observation
+from knowledge_app.services.rows import knowledge, observations
 from memoryhub.lib.form_fields import LinesField, StoredSelect, TagsField, search_field
 from memoryhub.lib.stale_forms import remember_shown
 from sessions_app.models import Workspace
@@ -35,12 +36,12 @@ class RowForm(forms.Form):
 
 
 class KnowledgeForm(RowForm):
-    content = LinesField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("Fact"))
+    content = LinesField(max_length=knowledge.MAX_CHARS, widget=forms.Textarea(attrs={"rows": 3}), label=_("Fact"))
     category = forms.ChoiceField(label=_("Category"), choices=KnowledgeEntry.Category.choices)
     tags = TagsField(required=False, max_length=5_000, label=_("Tags"), help_text=_("Separated by commas."))
     source = forms.CharField(
         required=False,
-        max_length=2_000,
+        max_length=knowledge.MAX_SOURCE,
         label=_("Source"),
         help_text=_("Where it was learned, such as user_message."),
     )
@@ -55,12 +56,14 @@ class ObservationFilterForm(forms.Form):
 
 
 class ObservationForm(RowForm):
-    content = LinesField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("Observation"))
+    content = LinesField(
+        max_length=observations.MAX_CHARS, widget=forms.Textarea(attrs={"rows": 3}), label=_("Observation")
+    )
     category = forms.ChoiceField(
         label=_("Kind"), choices=[("finding", _("Finding")), ("insight", _("Insight")), ("lesson", _("Lesson"))]
     )
     source = forms.CharField(
-        required=False, max_length=500, label=_("Source"), help_text=_("Such as GOAL:step-name.")
+        required=False, max_length=observations.MAX_SOURCE, label=_("Source"), help_text=_("Such as GOAL:step-name.")
     )
 
 

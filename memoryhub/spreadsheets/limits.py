@@ -8,17 +8,17 @@ from typing import Any
 from django.utils.translation import gettext
 
 from knowledge_app.services.rows import key_values, knowledge, observations
+from knowledge_app.services.rows.row_changes import MAX_REASON
 from memoryhub.lib.errors import Invalid
 
-REASON = 500
 LIMITS = {
-    "knowledge": {"content": knowledge.MAX_CHARS, "source": 2_000, "withdrawn_reason": REASON},
+    "knowledge": {"content": knowledge.MAX_CHARS, "source": knowledge.MAX_SOURCE, "withdrawn_reason": MAX_REASON},
     "observations": {
         "content": observations.MAX_CHARS,
         "source": observations.MAX_SOURCE,
-        "withdrawn_reason": REASON,
+        "withdrawn_reason": MAX_REASON,
     },
-    "key_values": {"value": key_values.MAX_CHARS, "withdrawn_reason": REASON},
+    "key_values": {"value": key_values.MAX_CHARS, "withdrawn_reason": MAX_REASON},
 }
 
 

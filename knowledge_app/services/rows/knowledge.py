@@ -31,7 +31,7 @@ from sessions_app.services.audit import By, record
 from sessions_app.services.workspaces import lock_workspace
 
 MAX_CHARS = 20_000
-MAX_TAG = 100  # characters
+MAX_TAG, MAX_SOURCE = 100, 2_000  # characters
 CONTEXT_CHARS = 2_000  # Grip's default
 USED_FIRST = ("-access_count", F("created_at").desc(nulls_last=True), "-id")  # Grip's order of search results
 CATEGORIES = [category.value for category in KnowledgeEntry.Category]  # in Grip's order of priority
