@@ -119,9 +119,8 @@ def _bound(value: Parameter) -> Any:
 def insert_row(row: Model) -> None:
     """Insert a new row with one statement, and set its primary key. Sends no signals."""
     sql, fields = _insert(type(row), returns_key=connection.vendor == "postgresql")
-    values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
     with connection.cursor() as cursor:
-        cursor.execute(sql, values)
+        cursor.execute(sql, _new_values(row, fields))
         row.pk = cursor.lastrowid if connection.vendor == "sqlite" else cursor.fetchone()[0]
     row._state.adding, row._state.db = False, "default"
 
@@ -130,11 +129,12 @@ def insert_rows(rows: Sequence[Model]) -> None:
     """Insert new rows of one model with one statement for each, without setting primary keys. Sends no signals."""
     if rows:
         sql, fields = _insert(type(rows[0]), returns_key=False)
-        values = [
-            [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields] for row in rows
-        ]
         with connection.cursor() as cursor:
-            cursor.executemany(sql, values)
+            cursor.executemany(sql, [_new_values(row, fields) for row in rows])
+
+
+def _new_values(row: Model, fields: Sequence[Field[Any, Any]]) -> list[Any]:
+    return [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
 
 
 def update_row(row: Model, names: Sequence[str]) -> None:
