@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Count, Max, Q, QuerySet
 
 from sessions_app.models import AuditRecord
+from sessions_app.services.audit import RECENT_IDS
 
-RECENT_IDS = 256  # ids, for transactions that commit after later ones
 MAX_RECORDS = 500  # more than this counts as a change of everything
 
 KNOWN_ROWS = ("knowledge", "observations", "key-values", "terms", "hygiene")

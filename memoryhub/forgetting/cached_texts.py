@@ -8,8 +8,7 @@ from django.db.models import Max
 
 from memoryhub.lib.text_caches import clear_texts
 from sessions_app.models import AuditRecord
-
-LATE_IDS = 256  # before the latest record, in which a slower transaction may still add one
+from sessions_app.services.audit import RECENT_IDS
 
 
 def follow_erasures() -> Callable[[], None]:
@@ -37,5 +36,5 @@ def _latest() -> int:
 
 def _erasures(since: int) -> set[int]:
     """Return the records of erasures since another record, and of those before it that may be committed late."""
-    records = AuditRecord.objects.filter(pk__gt=since - LATE_IDS, action="memory.forgotten")
+    records = AuditRecord.objects.filter(pk__gt=since - RECENT_IDS, action="memory.forgotten")
     return set(records.values_list("pk", flat=True))

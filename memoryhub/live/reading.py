@@ -10,10 +10,10 @@ from django.contrib.sessions.models import Session as LoginSession
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from memoryhub.audit.changes import RECENT_IDS
 from memoryhub.live.streams import News
 from memoryhub.permissions import readers_of
 from sessions_app.models import AuditRecord
+from sessions_app.services.audit import RECENT_IDS
 
 
 def read_news(known: frozenset[int] | None, people: Mapping[str, int], due: Collection[str]) -> News:

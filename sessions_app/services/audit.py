@@ -17,6 +17,7 @@ from memoryhub.models import Job
 from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit_chain import audit_mac
 
+RECENT_IDS = 256  # before the latest record: a transaction that commits later may have an id among them
 _ENABLED_HOOKS = PreparedRows(1, lambda workspace: Webhook.objects.filter(workspace=workspace, is_enabled=True))
 # Events that webhooks can subscribe to. docs/activity.md maps the names that AgTerm and others use.
 EVENTS: dict[str, Promise | str] = {

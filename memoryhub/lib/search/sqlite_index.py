@@ -116,7 +116,7 @@ def _batch(index: Index) -> str:
 
 
 def _source(index: Index, rows: str) -> str:
-    inner = [
+    inner = [  # ı is replaced before _parts, which folds nothing
         "id",
         f"substr(replace({_joined(index.text_sql(name) for name in index.content)}, 'ı', 'i'), 1, {INDEXED_CHARS})"
         " AS content",
