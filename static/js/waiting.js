@@ -43,13 +43,19 @@
     try {
       const { status } = await answer();
       if (status === 502 || status === 504) throw new Error("a proxy without its hub");
-      release();
-      asked = true;
-      go();
     } catch {
       release();
       say(sentences.unreachable, "problem", () => ifReachable(go, form, submitter));
-    } finally { asked = false; }
+      return;
+    }
+    release();
+    asked = true;
+    try { go(); } finally { asked = false; }
+  };
+  const isSame = (button, other) => button.type === "submit" && button.name === other.name && button.value === other.value;
+  const send = (form, submitter) => { /* the part of the page with the button may have been replaced meanwhile */
+    const button = submitter?.form === form ? submitter : submitter && [...form.elements].find((one) => isSame(one, submitter));
+    form.requestSubmit(button);
   };
   const isHeld = (event, go, form, submitter) => {
     if (asked || (navigator.onLine && form?.getAttribute("method")?.toLowerCase() !== "post")) return false;
@@ -66,7 +72,7 @@
   }, true);
   addEventListener("submit", (event) => {
     const { target: form, submitter } = event;
-    if (event.defaultPrevented || form.getAttribute("method") === "dialog" || isHeld(event, () => form.requestSubmit(submitter), form, submitter)) return;
+    if (event.defaultPrevented || form.getAttribute("method") === "dialog" || isHeld(event, () => send(form, submitter), form, submitter)) return;
     if (!submitter?.hasAttribute("data-file")) wait(form, submitter); /* a file leaves the page as it is */
   });
   addEventListener("click", (event) => {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from knowledge_app.models import HeldChange, KnowledgeEntry
 from knowledge_app.services.documents.proposals import propose_text
@@ -15,7 +15,7 @@ from memoryhub.models import Job
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By
 from tests.browser.test_living import learn
-from tests.hub import AGENT, NOW, PERSON
+from tests.hub import AGENT, NOW, PERSON, open_at, talk
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 UNREACHABLE = "Can't reach the hub."
@@ -117,6 +117,21 @@ def test_a_form_is_sent_to_a_hub_that_is_only_slow(page: Page, workspace: Worksp
     expect(page.locator("#messages [data-level=success]")).to_be_visible()
     workspace.refresh_from_db()
     assert workspace.name == "Atlas of the north"
+
+
+def test_a_form_is_sent_though_its_button_was_replaced_meanwhile(page: Page, workspace: Workspace):
+    session = open_at(workspace)
+    talk(session, 10)
+    held: list[Route] = []
+    page.route("**/health/", lambda route: held.append(route))
+    page.goto(f"/w/atlas/sessions/{session.pk}/compress/")
+    page.fill("#id_keep", "30")
+    page.get_by_role("button", name="Compress", exact=True).click()
+    expect(page.locator("#plan")).to_contain_text("#0 to #7")  # with a new button
+
+    held[0].continue_()
+
+    expect(page.locator("#run")).to_contain_text("Queued")
 
 
 def test_unsaved_words_come_back_and_control_enter_saves_them(page: Page, workspace: Workspace):
