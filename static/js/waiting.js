@@ -53,7 +53,12 @@
     try { go(); } finally { asked = false; }
   };
   const isSame = (button, other) => button.type === "submit" && button.name === other.name && button.value === other.value;
-  const send = (form, submitter) => { /* the part of the page with the button may have been replaced meanwhile */
+  const send = (form, submitter) => { /* the part of the page with the form or its button may have been replaced meanwhile */
+    if (!form.isConnected) {
+      delete form.dataset.sent;
+      form.hidden = true;
+      document.body.append(form);
+    }
     const button = submitter?.form === form ? submitter : submitter && [...form.elements].find((one) => isSame(one, submitter));
     form.requestSubmit(button);
   };

@@ -134,6 +134,22 @@ def test_a_form_is_sent_though_its_button_was_replaced_meanwhile(page: Page, wor
     expect(page.locator("#run")).to_contain_text("Queued")
 
 
+def test_a_form_is_sent_though_it_was_replaced_meanwhile(page: Page, workspace: Workspace):
+    held: list[Route] = []
+    page.route("**/health/", lambda route: held.append(route))
+    page.goto("/w/atlas/settings/")
+    page.locator("#id_name").fill("Atlas of the north")
+    page.locator("main form.form button.primary, main form button.primary").first.click()
+    expect(page.locator("form[data-sent]")).to_have_count(1)
+    page.evaluate("for (const form of document.querySelectorAll('main form')) form.replaceWith(form.cloneNode(true))")
+
+    held[0].continue_()
+
+    expect(page.locator("#messages [data-level=success]")).to_be_visible()
+    workspace.refresh_from_db()
+    assert workspace.name == "Atlas of the north"
+
+
 def test_unsaved_words_come_back_and_control_enter_saves_them(page: Page, workspace: Workspace):
     document = open_document(workspace, "MEMORY.md")
     revise_document(document, "- tea at four\n", base=None, reason="r", by=By(PERSON, NOW))
