@@ -23,7 +23,7 @@ from memoryhub.lib.text.forgotten import MARK
 
 LEAST_CHARS = 3  # of a phrase: shorter ones would match almost everything
 _ESCAPE = re.compile(
-    r"\\+(?:u(?P<code>[0-9a-fA-F]{4})|[nrtbf])"  # JSON, also within JSON
+    r"(?<!\\)\\++(?:u(?P<code>[0-9a-fA-F]{4})|[nrtbf])"  # JSON, also within JSON; each run is read once
     r"|(?P<bytes>(?:%[0-9a-fA-F]{2})+|(?:=[0-9A-F]{2})+)"  # URLs and e-mails (quoted-printable)
     r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});)"
     r"|(?P<hyphen>[-=\u2010]\r?\n[ \t]*)"  # a word that continues on the next line

@@ -122,3 +122,9 @@ def test_digests_of_an_older_hub_are_recognised():
 def test_a_digest_depends_on_its_key():
     assert digest_of(("anna",), KEY) != digest_of(("anna",), b"other")
     assert not find_digests([digest_of(("anna",), b"other")], KEY)("anna")
+
+
+@pytest.mark.parametrize("text", ["\\" * 100_000, "\\u" * 50_000, "=" * 100_000, "&" * 100_000, "-\r" * 50_000])
+def test_a_text_of_escape_marks_is_searched_in_linear_time(text):
+    """A pattern that reads the rest of the text at each mark would not finish."""
+    assert find_phrases([("anna",)])(text) == []
