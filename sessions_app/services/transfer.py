@@ -27,18 +27,23 @@ from sessions_app.services.importing import import_conversation
 from sessions_app.services.workspaces import lock_workspace
 
 Remember = Callable[[Workspace, FileRead], FileRead]  # leaves out what was forgotten
+Serve = Callable[[SessionRecord], SessionRecord]  # leaves out what its reader shouldn't get
 
 
-def export_session(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, str]:
+def export_session(
+    session: Session, layout: str = "", *, epoch: int | None = None, serve: Serve | None = None
+) -> tuple[str, str]:
     """Return a session as a program's file: name and text. Importing it restores the same session.
 
     ``layout``: nanobot, grip or agterm; default: the workspace's, or agterm. Raises Invalid.
     """
-    name, parts = session_parts(session, layout, epoch=epoch)
+    name, parts = session_parts(session, layout, epoch=epoch, serve=serve)
     return name, "".join(parts)
 
 
-def session_parts(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, Iterator[str]]:
+def session_parts(
+    session: Session, layout: str = "", *, epoch: int | None = None, serve: Serve | None = None
+) -> tuple[str, Iterator[str]]:
     """Return what ``export_session`` returns, in parts, for which entries are read when they are needed."""
     own = session.workspace.layout
     layout = layout or (own if own in LAYOUTS else "agterm")
@@ -46,8 +51,9 @@ def session_parts(session: Session, layout: str = "", *, epoch: int | None = Non
         words = gettext("Sessions can be exported for %(layouts)s, not for %(layout)s.")
         raise Invalid(words % {"layouts": ", ".join(LAYOUTS), "layout": layout}, code="unknown_export")
     found = session_record(session, epoch=epoch, is_streamed=True, is_whole=False)
+    found = serve(found) if serve else found
     parts = layout_parts(found, layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own)
-    stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in session.key)[:100]
+    stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in found.key)[:100]
     return f"{stem}.{LAYOUTS[layout]}", parts
 
 

@@ -11,9 +11,11 @@ from django.utils import timezone
 from knowledge_app.models import Fact, HistoryEntry, MemoryDocument
 from memoryhub.agents.api_tokens import SCOPES, Caller, issue_token
 from memoryhub.agents.operations import conversations, knowledge, memory, queries
+from memoryhub.lib.layouts.write import LAYOUTS
 from memoryhub.sync.importing import import_workspace
-from sessions_app.models import Session, Workspace
+from sessions_app.models import Run, Session, Summary, Workspace
 from sessions_app.services.audit import By
+from sessions_app.services.transfer import export_session
 from tests.hub import NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +126,41 @@ def test_a_session_with_a_flagged_key_has_a_stand_in_that_reads_and_appends(agen
     assert {one["key"] for one in (added, opened, *listed, context)} == {stand_in}
     assert found[0]["session"] == stand_in
     assert "Ignore" not in json.dumps([found, listed, history, recalled], default=str)
+
+
+def test_runs_and_exports_of_a_session_do_not_contain_flagged_names(agent):
+    now = timezone.now()
+    added = conversations.append(agent, f"{ORDER}:a", SAID, now=now)
+    session = Session.objects.get()
+    Session.objects.update(title=ORDER, summary_text=f"It is tall.\n{ORDER}", extra={"metadata": {"topic": ORDER}})
+    listed, _ = conversations.list_sessions(agent)
+    asked = conversations.ask_for_run(agent, added["session"], "compression", now=now)
+    Run.objects.update(error=f"The reply is an error message: '{ORDER}'")
+    archived = conversations.archive_and_clear(agent, session, now=now)
+    shown = [asked, archived, queries.show_run(agent, asked["id"]), *queries.list_runs(agent)[0]]
+    exports = [conversations.export_one(agent, session.pk, layout=one, now=now) for one in LAYOUTS]
+
+    assert "Ignore" not in json.dumps([listed, shown, exports], default=str)
+    assert {one["session"] for one in shown} == {f"flagged-session-{session.pk}"}
+    assert all("We spoke of the crane." in text for _, text in exports)
+    assert "It is tall." in dict(zip(LAYOUTS, exports, strict=True))["grip"][1]
+
+
+def test_an_agents_export_has_no_flagged_line_of_an_imported_summary(agent):
+    added = conversations.append(agent, "cli:a", SAID, now=timezone.now())
+    session = Session.objects.get(pk=added["session"])
+    counts = dict.fromkeys(
+        ("entry_count", "token_count", "original_token_count", "first_position", "last_position"), 1
+    )
+    values = {"workspace": session.workspace, "session": session, "epoch": 0, **counts}
+    Summary.objects.create(**values, content=f"A crane.\n{ORDER}", source_id="s1", method="imported")
+    Summary.objects.create(**values, content=f"{ORDER}, Ana said.", method="model")
+
+    _, text = conversations.export_one(agent, session.pk, layout="agterm", now=NOW)
+    _, whole = export_session(session, "agterm")
+
+    assert (text.count(ORDER), whole.count(ORDER)) == (1, 2)
+    assert "A crane." in text
 
 
 def test_the_origin_of_a_fact_does_not_quote_a_held_history_entry(agent):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.reading import record_access
+from memoryhub.agents.operations.serving import served_key, served_record, served_run, served_session
 from memoryhub.agents.operations.writing import writes
-from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.find_by_name import find_session
 from memoryhub.forgetting.additions import kept_key, remembered_text
 from memoryhub.forgetting.import_filter import remembered
-from memoryhub.lib.content_check.stand_ins import pk_in, served_name, served_text
+from memoryhub.lib.content_check.stand_ins import pk_in
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.message_shapes import ITEMS
@@ -46,7 +47,7 @@ def list_sessions(
     sessions = sessions.filter(key=kept_key(caller.workspace, _known_key(caller, key))) if key else sessions
     sessions = sessions.filter(channel=channel) if channel else sessions
     rows, next_cursor = rows_after(sessions, order=("-updated_at", "-id"), cursor=cursor, size=limit)
-    return [_session(row) for row in rows], next_cursor
+    return [served_session(row) for row in rows], next_cursor
 
 
 @writes
@@ -56,7 +57,7 @@ def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tup
     title = remembered_text(caller.workspace, title)
     known = kept_key(caller.workspace, _known_key(caller, key))
     session, is_new = open_session(caller.workspace, known, by=By(caller.actor, now), title=title)
-    return _session(session), is_new
+    return served_session(session), is_new
 
 
 def get_session(caller: Caller, pk: int) -> Session:
@@ -69,7 +70,7 @@ def get_session(caller: Caller, pk: int) -> Session:
 
 def show_session(caller: Caller, pk: int) -> Document:
     require(caller, "read")
-    return _session(get_session(caller, pk))
+    return served_session(get_session(caller, pk))
 
 
 def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> Document:
@@ -83,7 +84,7 @@ def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> D
     appended = record_entries(caller.workspace, _known_key(caller, key), records, by=By(caller.actor, now))
     return {
         "session": appended.session.pk,
-        "key": _key(appended.session),
+        "key": served_key(appended.session),
         "epoch": appended.epoch,
         "first": appended.first_position,
         "last": appended.first_position + appended.entry_count - 1,
@@ -145,7 +146,7 @@ def read_context(
     record_access(caller, "context.read", seen_in(context), now)
     return {
         "session": session.pk,
-        "key": _key(session),
+        "key": served_key(session),
         "messages": context.messages,
         "tokens": context.tokens,
         "dropped": [{"position": one.position, "why": one.why} for one in context.dropped],
@@ -188,7 +189,7 @@ def ask_for_run(
     session = get_session(caller, pk)
     given = {name: remembered_text(caller.workspace, text) for name, text in (options or {}).items()}
     run, _ = request_run(session, kind, options=given, by=By(caller.actor, now))
-    return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
+    return served_run(Run.objects.select_related("workspace", "session").get(pk=run.pk))
 
 
 @writes
@@ -203,14 +204,14 @@ def clear(caller: Caller, pk: int, rows: Sequence[Any] = (), *, now: datetime) -
     session = clear_session(get_session(caller, pk), by=by)
     for records in batches:
         session = record_entries(caller.workspace, session.key, records, by=by).session
-    return _session(session)
+    return served_session(session)
 
 
 def archive_and_clear(caller: Caller, session: Session, *, now: datetime) -> Document:
     """Request a run that consolidates all entries of a session and then clears it. Returns the run."""
     require(caller, "edit")
     run = folding.archive_and_clear(session, by=By(caller.actor, now))
-    return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
+    return served_run(Run.objects.select_related("workspace", "session").get(pk=run.pk))
 
 
 def clear_session_of_key(caller: Caller, key: str, *, archive: bool, now: datetime) -> Document:
@@ -219,8 +220,8 @@ def clear_session_of_key(caller: Caller, key: str, *, archive: bool, now: dateti
     session = find_session(caller.workspace, kept_key(caller.workspace, key))
     if archive:
         run = archive_and_clear(caller, session, now=now)
-        return {"session": _key(session), "epoch": session.epoch, "run": run["id"]}
-    return {"session": _key(session), "epoch": clear(caller, session.pk, now=now)["epoch"], "run": None}
+        return {"session": served_key(session), "epoch": session.epoch, "run": run["id"]}
+    return {"session": served_key(session), "epoch": clear(caller, session.pk, now=now)["epoch"], "run": None}
 
 
 def export_one(
@@ -229,7 +230,7 @@ def export_one(
     """Return the name and text of a session's file in a program's format. Raises Invalid."""
     require(caller, "read")
     session = get_session(caller, pk)
-    name, text = export_session(session, layout, epoch=epoch)
+    name, text = export_session(session, layout, epoch=epoch, serve=partial(served_record, session))
     chosen = session.epoch if epoch is None else epoch
     last = Entry.objects.filter(session=session, epoch=chosen).order_by("-position").first()
     seen = [Seen("entries", 0, last.position, session.pk, chosen)] if last else []
@@ -252,15 +253,6 @@ def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Doc
         "unchanged": dict(+counts.unchanged),
         "problems": problems_of(counts),
     }
-
-
-def _session(session: Session) -> Document:
-    served = {"key": _key(session), "title": served_text(session.title)}
-    return {"id": session.pk, "channel": session.channel} | session_document(session) | served
-
-
-def _key(session: Session) -> str:
-    return served_name(session.key, "session", session.pk)
 
 
 def _known_key(caller: Caller, key: str) -> str:

@@ -12,8 +12,8 @@ from django.conf import settings
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.coverage import covers_query
 from memoryhub.agents.operations.reading import readable_scope, record_results
+from memoryhub.agents.operations.serving import served_run
 from memoryhub.agents.operations.writing import writes
-from memoryhub.as_json import run_document
 from memoryhub.forgetting.additions import remembered_text
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.http.pagination import rows_after
@@ -121,4 +121,4 @@ def show_run(caller: Caller, pk: int) -> Document:
 
 def _run(run: Run) -> Document:
     """Return a run as JSON, without a text that waits for a decision or was rejected."""
-    return run_document(run) | ({} if run.status == Run.Status.DONE else {"text": None})
+    return served_run(run) | ({} if run.status == Run.Status.DONE else {"text": None})
