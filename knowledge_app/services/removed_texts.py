@@ -128,14 +128,18 @@ class RemovedTexts:
 def _removed_facts(workspace: Workspace) -> Iterator[str]:
     """Yield the facts that people removed, without those that were added again since."""
     facts = Fact.objects.filter(workspace=workspace)
-    removed = facts.filter(died__author_kind__in=PEOPLE).order_by("pk").values_list("document", "text", "pk")
-    gone = {(document, words_of(text)): (text, pk) for document, text, pk in removed}
+    removed = (
+        facts.filter(died__author_kind__in=PEOPLE).order_by("died", "pk").values_list("document", "text", "died")
+    )
+    gone = {(document, words_of(text)): (text, died) for document, text, died in removed}
     if not gone:
         return
     ends = facts.exclude(died=None).exclude(died__author_kind__in=PEOPLE)
-    later = ends.filter(pk__gt=min(pk for _, pk in gone.values())).order_by("pk")
-    newest = {(document, words_of(text)): pk for document, text, pk in later.values_list("document", "text", "pk")}
-    yield from (text for key, (text, pk) in gone.items() if newest.get(key, 0) < pk)
+    later = ends.filter(born__gte=min(died for _, died in gone.values())).order_by("born")
+    newest = {
+        (document, words_of(text)): born for document, text, born in later.values_list("document", "text", "born")
+    }
+    yield from (text for key, (text, died) in gone.items() if newest.get(key, 0) < died)
 
 
 def _replaced_lines(workspace: Workspace) -> Iterator[str]:
