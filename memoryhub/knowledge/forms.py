@@ -38,7 +38,7 @@ class RowForm(forms.Form):
 class KnowledgeForm(RowForm):
     content = LinesField(max_length=knowledge.MAX_CHARS, widget=forms.Textarea(attrs={"rows": 3}), label=_("Fact"))
     category = forms.ChoiceField(label=_("Category"), choices=KnowledgeEntry.Category.choices)
-    tags = TagsField(required=False, max_length=5_000, label=_("Tags"), help_text=_("Separated by commas."))
+    tags = TagsField(required=False, label=_("Tags"), help_text=_("Separated by commas."))
     source = forms.CharField(
         required=False,
         max_length=knowledge.MAX_SOURCE,

@@ -90,6 +90,22 @@ def test_all_matching_rows_are_changed_if_their_number_is_unchanged(workspace, e
     assert [entry.tags for entry in KnowledgeEntry.objects.order_by("id")] == [["drinks", "hot"]] * 3 + [[]]
 
 
+def test_a_tag_beyond_the_limit_is_refused_on_pages(workspace, editor):
+    entry = add(workspace, tags=[f"{number} {'x' * 95}" for number in range(50)])
+
+    html = editor.post(
+        url("edit-knowledge"), {"row": [entry.pk], "action": "tag", "text": "new"}, follow=True
+    ).content.decode()
+    assert "at most 50 tags" in html
+    assert "No changes" not in html
+
+    form = {"content": "likes tea", "category": "learned_fact", "tags": ", ".join(entry.tags), "source": ""}
+    kept = editor.post(url("knowledge-entry", entry.pk), form | {"source": "cli"})
+    assert kept.status_code == 302
+    refused = editor.post(url("knowledge-entry", entry.pk), form | {"tags": form["tags"] + ", new"})
+    assert refused.status_code == 422
+
+
 def test_a_large_edit_shows_its_progress(workspace, editor, monkeypatch):
     monkeypatch.setattr(undoable_edits, "AT_ONCE", 1)
     rows = [add(workspace), add(workspace, "likes cats")]

@@ -17,7 +17,7 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.decisions import PEOPLE, decided_fields
 from knowledge_app.services.held_rows import hold_flagged, unheld
 from knowledge_app.services.rows.derived_columns import derive
-from knowledge_app.services.rows.row_changes import MAX_COUNT, MAX_TAGS
+from knowledge_app.services.rows.row_changes import MAX_COUNT, MAX_TAGS, has_room
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.database.any_case import any_case, in_json
@@ -120,10 +120,13 @@ def clean_content(content: str) -> str:
     return text
 
 
-def clean_tags(tags: Sequence[str]) -> list[str]:
-    """Return tags without repeats and spaces round them. Raises Invalid for too many or too long ones."""
+def clean_tags(tags: Sequence[str], *, before: Sequence[str] = ()) -> list[str]:
+    """Return tags without repeats and spaces round them. Raises Invalid for too many or too long ones.
+
+    ``before``: those of the entry, of which all may stay.
+    """
     clean = list(dict.fromkeys(tag for raw in tags if (tag := " ".join(clean_text(raw).split()))))
-    if len(clean) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in clean):
+    if not has_room(before, clean) or any(len(tag) > MAX_TAG for tag in set(clean) - set(before)):
         limits = {"tags": MAX_TAGS, "characters": MAX_TAG}
         raise Invalid(gettext("At most %(tags)s tags of %(characters)s characters.") % limits, code="bad_knowledge")
     return clean
@@ -172,7 +175,7 @@ def checked_values(entry: KnowledgeEntry, values: dict[str, Any]) -> dict[str, A
     if "content" in wanted:
         wanted["content"] = clean_content(wanted["content"])
     if "tags" in wanted:
-        wanted["tags"] = clean_tags(wanted["tags"])
+        wanted["tags"] = clean_tags(wanted["tags"], before=entry.tags)
     identity = content_id(wanted.get("category", entry.category), wanted.get("content", entry.content))
     if identity != entry.identity:
         _check_no_twin(entry, identity)

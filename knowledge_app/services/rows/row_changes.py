@@ -29,13 +29,20 @@ def _assign(_row: Any, values: Values, _now: datetime) -> Values:
 
 
 def _tag(row: Any, values: Values, _now: datetime) -> Values:
-    """Add the tags in ``add`` and remove those in ``remove``; the others keep their order.
+    """Change tags as ``tags_after`` does. A row that got so many meanwhile that there is no room stays as it is."""
+    tags = tags_after(row.tags, values)
+    return {"tags": tags} if has_room(row.tags, tags) else {}
 
-    A row that would get too many stays as it is.
-    """
-    kept = [tag for tag in row.tags if tag not in values.get("remove", [])]
-    tags = kept + [tag for tag in values.get("add", []) if tag not in kept]
-    return {"tags": tags} if len(tags) <= max(MAX_TAGS, len(row.tags)) else {}
+
+def tags_after(tags: Sequence[str], values: Values) -> list[str]:
+    """Return tags with those in ``add`` and without those in ``remove``; the others keep their order."""
+    kept = [tag for tag in tags if tag not in values.get("remove", [])]
+    return kept + [tag for tag in values.get("add", []) if tag not in kept]
+
+
+def has_room(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Tell whether a row may have these tags: at most MAX_TAGS, or as many as it had before."""
+    return len(after) <= max(MAX_TAGS, len(before))
 
 
 def _recategorise(row: Any, values: Values, now: datetime) -> Values:

@@ -23,6 +23,7 @@ from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
 from knowledge_app.services.rows.row_changes import CHANGES, PAST_TENSES, Changes, Values
 from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, undo_step
+from knowledge_app.services.rows.tag_limit import refuse_too_many_tags
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.processes import this_process
@@ -67,6 +68,8 @@ def edit_rows(
     groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
     if not groups:
         raise Invalid(gettext("Select at least one row."), code="nothing_chosen")
+    if action in ("tag", "recategorise"):
+        refuse_too_many_tags(workspace, [pk for group in groups for pk in group], values or {})
     options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
     options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
     return _start(workspace, options, sum(len(group) for group in groups), by)
