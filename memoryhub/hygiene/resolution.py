@@ -21,7 +21,8 @@ from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext
 
 from knowledge_app.models import Concern, Fact, KnowledgeEntry, MemoryDocument, Observation
-from knowledge_app.services.documents.editing import bring_back, curate_facts, edit_fact, remove_facts
+from knowledge_app.services.documents.editing import bring_back, curate_facts, edit_fact, remove_facts, revise_fact
+from knowledge_app.services.documents.fact_states import restore_states
 from knowledge_app.services.rows.edit_tables import CONCERNS
 from knowledge_app.services.rows.knowledge import clean_content, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
@@ -329,9 +330,12 @@ def undo_resolution(run: Run, *, by: By) -> Run:
 def _restore_texts(run: Run, texts: Sequence[Sequence[Any]], by: By) -> None:
     """Restore the texts of facts that haven't changed since the action."""
     for pk, before, after in texts:
-        fact = Fact.objects.filter(workspace=run.workspace_id, pk=pk, died=None, text=after).first()
+        facts = Fact.objects.filter(workspace=run.workspace_id, pk=pk, died=None, text=after)
+        fact = facts.select_related("corrected").first()
         if fact is not None:
-            edit_fact(fact, text=before, category=fact.category, section=fact.section, by=by)
+            revised = revise_fact(fact, text=before, category=fact.category, section=fact.section, by=by)
+            if fact.corrected:
+                restore_states(revised[1], undone=[fact.corrected])
 
 
 def _repoint(fact: Fact, heir: Fact | None) -> None:

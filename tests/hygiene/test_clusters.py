@@ -73,6 +73,7 @@ def test_the_merged_text_is_stored_and_undone(workspace, is_fact):
     assert [getattr(row, "text", "") or row.content for row in living] == [f"{SAME}, next to the harbour"]
     undo_resolution(run, by=BY)
     assert sorted(getattr(row, "text", "") or row.content for row in living.all()) == sorted(texts)
+    assert not is_fact or not living.filter(corrected__isnull=False).exists()
 
 
 def test_the_mirror_of_a_grip_agent_is_no_duplicate(workspace):

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import CachedResponse, EditedRow, KnowledgeEntry, Observation
+from knowledge_app.services.decisions import decided_fields
 from knowledge_app.services.rows import undoable_edits
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge import save_entry
@@ -13,7 +14,7 @@ from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import LeaseLost, RunNotFitting, cancel_run, claim_run
-from tests.hub import NOW, PERSON, figures, raises_code
+from tests.hub import AGENT, NOW, PERSON, figures, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -90,21 +91,53 @@ def test_undoing_leaves_what_was_changed_since(workspace):
     assert [row.category for row in KnowledgeEntry.objects.order_by("id")] == ["error_pattern", "learned_fact"]
 
 
-def test_a_text_that_is_put_back_is_not_verified_because_another_one_was(workspace):
-    row = knowledge(workspace)
+@pytest.mark.parametrize("table", ["knowledge", "observations"])
+@pytest.mark.parametrize("days", [(), (0,), (-1, 0)])
+def test_a_text_that_is_put_back_is_verified_as_it_was_although_another_one_was_since(workspace, table, days):
+    if table == "knowledge":
+        row = knowledge(workspace)
+    else:
+        row = Observation.objects.create(workspace=workspace, uid="u", category="finding", content="likes tea")
 
-    def edit(days: int, action: str, **values: str) -> Run:
-        by = By(PERSON, NOW + timedelta(days))
-        return edit_rows(workspace, "knowledge", action, [row.pk], values=values, by=by)
+    def edit(day: int, action: str, **values: str) -> Run:
+        by = By(PERSON, NOW + timedelta(day))
+        return edit_rows(workspace, table, action, [row.pk], values=values, by=by)
 
-    edit(0, "verify")
+    for day in days:
+        edit(day, "verify")
     run = edit(1, "assign", content="likes coffee")
     edit(2, "verify")
+    edit(3, "verify")
 
-    undo_edit(run, by=By(PERSON, NOW + timedelta(3)))
+    undo_edit(run, by=By(PERSON, NOW + timedelta(4)))
 
     row.refresh_from_db()
-    assert (row.content, row.last_verified_at) == ("likes tea", None)
+    assert (row.content, row.last_verified_at) == ("likes tea", NOW if days else None)
+
+
+def test_an_undone_edit_of_a_person_decides_nothing(workspace):
+    row = knowledge(workspace)
+    run = recategorise(workspace, [row])
+    assert decided_fields([row]) == {row.pk: {"category"}}
+
+    undoing = undo_edit(run, by=BY)
+    row.refresh_from_db()
+    assert decided_fields([row]) == {row.pk: set()}
+
+    undo_edit(undoing, by=BY)
+    row.refresh_from_db()
+    assert decided_fields([row]) == {row.pk: {"category"}}
+
+
+def test_a_person_who_undoes_an_agents_edit_decides_about_it(workspace):
+    row = knowledge(workspace)
+    values = {"category": "user_preference"}
+    run = edit_rows(workspace, "knowledge", "assign", [row.pk], values=values, by=By(AGENT, NOW))
+
+    undo_edit(run, by=BY)
+
+    row.refresh_from_db()
+    assert decided_fields([row]) == {row.pk: {"category"}}
 
 
 def test_a_text_that_is_put_back_is_still_verified_if_it_was(workspace):

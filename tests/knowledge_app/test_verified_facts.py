@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import Fact, MemoryDocument
-from knowledge_app.services.documents.editing import curate_facts, edit_fact
+from knowledge_app.services.documents.editing import curate_facts, edit_fact, restore_revision
+from knowledge_app.services.documents.fact_edits import undo_revision
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.proposals import append_fact, write_text
 from memoryhub.lib.layouts.records import DocumentRecord
@@ -80,3 +81,56 @@ def test_a_persons_new_words_stay_verified(document):
     edit_fact(fact, text=REWORDED, category="", section=fact.section, by=By(PERSON, LATER))
 
     assert is_verified(REWORDED)
+
+
+def state_of(text: str) -> tuple:
+    fact = Fact.objects.get(text=text, died=None)
+    return fact.pk, fact.last_verified_at, fact.corrected_id, fact.accepted_id, fact.pinned
+
+
+@pytest.mark.parametrize("actor", [AGENT, PERSON])
+@pytest.mark.parametrize("is_verified_since", [True, False])
+@pytest.mark.parametrize("is_changed_since", [True, False])
+def test_undoing_a_revision_restores_what_people_decided_about_the_words(
+    document, actor, is_verified_since, is_changed_since
+):
+    before = state_of(VERIFIED)
+    text = document.head.content.replace(VERIFIED, REWORDED)
+    write_text(document, text, base_number=document.head.number, by=By(actor, LATER), reason="", is_own_fact=True)
+    document.refresh_from_db()
+    made = document.head.number
+    if is_verified_since:
+        curate_facts(document, [Fact.objects.get(text=REWORDED).pk], by=By(PERSON, LATER), verified=True)
+    if is_changed_since:
+        append_fact(document, "The cellar is wet", by=By(AGENT, LATER))
+    since = state_of(REWORDED)
+
+    undone = undo_revision(document, made, by=By(PERSON, LATER))
+
+    assert state_of(VERIFIED) == before
+    undo_revision(document, undone.revision.number, by=By(PERSON, LATER))
+    assert state_of(REWORDED) == since
+
+
+def test_restoring_an_earlier_revision_restores_what_people_decided_about_the_words(document):
+    before, number = state_of(VERIFIED), document.head.number
+    for words in (REWORDED, f"{REWORDED} now"):
+        text = document.head.content.replace(VERIFIED, words)
+        head = document.head.number
+        write_text(document, text, base_number=head, by=By(AGENT, LATER), reason="", is_own_fact=True)
+        document.refresh_from_db()
+
+    restore_revision(document, number, by=By(PERSON, LATER))
+
+    assert state_of(VERIFIED) == before
+
+
+def test_words_that_nobody_saw_are_not_verified_after_undo(document):
+    fact = Fact.objects.get(text="The lamp 3 is in room 3")
+    edit_fact(fact, text="The lamp 3 is in room 33", category="", section=fact.section, by=By(PERSON, LATER))
+    curate_facts(document, [fact.pk], by=By(PERSON, LATER), verified=True)
+    document.refresh_from_db()
+
+    undo_revision(document, document.head.number, by=By(PERSON, LATER))
+
+    assert not is_verified("The lamp 3 is in room 3")

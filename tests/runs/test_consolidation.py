@@ -154,6 +154,18 @@ def test_undo_restores_the_document_byte_for_byte(session, httpserver):
     assert not check_memory().broken
 
 
+def test_undo_restores_the_verification_of_words_that_the_run_replaced(session, httpserver):
+    Fact.objects.filter(text=FACTS[0]).update(last_verified_at=NOW)
+    answer(httpserver, saved(memory(f"{FACTS[0]} well", *FACTS[1:])))
+    run = consolidate(session)
+    assert Fact.objects.get(text=f"{FACTS[0]} well").last_verified_at is None
+
+    undo_run(run, by=By(PERSON, NOW))
+
+    fact = Fact.objects.get(text=FACTS[0], died=None)
+    assert (fact.last_verified_at, fact.corrected) == (NOW, None)
+
+
 def test_undo_names_the_runs_that_depend_on_it(session, httpserver):
     answer(httpserver, saved(BASE + "- new\n"))
     run = consolidate(session)

@@ -9,10 +9,10 @@ from datetime import date
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.fact_states import restore_states
 from knowledge_app.services.documents.revisions import lock_document, open_document, revise_document
 from memoryhub.lib.content_check.stand_ins import pk_in, served_name
 from memoryhub.lib.database.any_case import any_case
@@ -118,12 +118,18 @@ def restore_revision(
     raw = bytes(wanted.raw) if wanted.raw is not None else None
     reason = f"restored revision {number}"
     revision = revise_document(locked, wanted.content, base=locked.head, by=by, reason=reason, raw=raw)
-    keep_curation(Fact.objects.filter(document=locked, died__number__gt=number), revision)
+    undone = locked.revisions.filter(number__gt=number, number__lt=revision.number).defer("content", "raw")
+    keep_curation(revision, undone=list(undone))
     return revision
 
 
-def keep_curation(gone: QuerySet[Fact], back_in: MemoryRevision) -> None:
-    """Copy pin, verification and review date to restored facts from their earlier rows, the latest of each."""
+def keep_curation(back_in: MemoryRevision, *, undone: Collection[MemoryRevision]) -> None:
+    """Restore what people decided about facts whose words are back: pin, verification, review date.
+
+    Facts that ended in the undone revisions have new rows, which get these from the latest earlier one.
+    """
+    restore_states(back_in, undone=undone)
+    gone = Fact.objects.filter(died__in=undone)
     curated = gone.exclude(pinned=False, last_verified_at=None, review_by=None).order_by("died__number", "pk")
     earlier = {(fact.section, fact.text): fact for fact in curated}
     returned = [fact for fact in Fact.objects.filter(born=back_in) if (fact.section, fact.text) in earlier]

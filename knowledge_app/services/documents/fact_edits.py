@@ -97,7 +97,7 @@ def undo_revision(document: MemoryDocument, number: int, *, by: By) -> Saved:
     reason = f"undid revision {number}"
     saved = save_text(document, before.content, base_number=number, by=by, reason=reason)
     if saved.revision is not None:
-        keep_curation(Fact.objects.filter(died=made), saved.revision)
+        keep_curation(saved.revision, undone=[made])
     return saved
 
 

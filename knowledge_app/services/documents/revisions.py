@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, FactSource, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.models.documents import INTERMEDIATE
 from knowledge_app.services.decisions import PEOPLE
+from knowledge_app.services.documents.fact_states import REVISED, REWORDED, State, restore_states, states_of
 from knowledge_app.services.documents.limits import check_limits
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict
@@ -101,17 +102,17 @@ def revise_document(
             words = gettext("Someone else has changed %(document)s. Reload it and merge your changes.")
             raise StaleBase(words % {"document": document.name})
         document.head, document.updated_at = revision, by.at
-        if not is_intermediate:
-            update_facts(document, revision)
+        reworded = {} if is_intermediate else update_facts(document, revision)
         record(
             by,
-            "document.revised",
+            REVISED,
             "revision",
             revision.pk,
             f"{document.name} revised: {reason}",
             workspace=document.workspace,
             before_hash=base.content_hash if base else "",
             after_hash=revision.content_hash,
+            detail={REWORDED: reworded} if reworded else None,
         )
     return revision
 
@@ -122,15 +123,17 @@ def record_reveal(by: By, document: MemoryDocument, revision: MemoryRevision) ->
     record(by, "document.revealed", "revision", revision.pk, text, workspace=document.workspace)
 
 
-def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
+def update_facts(document: MemoryDocument, revision: MemoryRevision) -> dict[str, State]:
     """Match the facts in the text with the current facts: update reworded ones, end missing ones, create new ones.
 
-    Unless a person reworded them or accepted the new words, they aren't verified any more: nobody saw these.
+    Returns the states that reworded ones had. Unless a person reworded them or accepted the new words, they aren't
+    verified any more: nobody saw these.
     """
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
     lines = fact_lines(revision.content, document.separator)
     pairs = match_facts([_line(fact) for fact in living], lines)
     reworded = [living[old] for new, old in pairs.items() if living[old].text != lines[new].text]
+    states = states_of(reworded)
     is_by_person = revision.author_kind in PEOPLE
     if is_by_person:
         _delete_guesses([fact.pk for fact in reworded])
@@ -170,6 +173,7 @@ def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
         for index, line in enumerate(lines)
         if index not in pairs
     )
+    return states
 
 
 def is_acceptance(revision: MemoryRevision) -> bool:
@@ -186,7 +190,10 @@ def accepted_words(revision: MemoryRevision, separator: str) -> set[str]:
 
 
 def restore_facts(revision: MemoryRevision, *, died: Collection[MemoryRevision]) -> None:
-    """Keep facts that ended in undone revisions, with pins and origins, in place of the equal new ones."""
+    """Keep facts that ended in undone revisions, with pins and origins, in place of the equal new ones.
+
+    Those whose earlier words are back are verified as they were.
+    """
     born = Fact.objects.filter(born=revision, died=None)
     new = {(fact.section, fact.category, fact.text): fact for fact in born}
     for fact in Fact.objects.filter(died__in=died).order_by("line", "id"):
@@ -194,6 +201,7 @@ def restore_facts(revision: MemoryRevision, *, died: Collection[MemoryRevision])
         if copy is not None:
             copy.delete()
             Fact.objects.filter(pk=fact.pk).update(died=None, line=copy.line)
+    restore_states(revision, undone=died)
 
 
 def _delete_guesses(facts: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Field, Model
+from django.db.models import F, Field, Model, Q
 from django.utils.translation import gettext, gettext_noop, override
 from simple_history.utils import bulk_update_with_history
 
@@ -253,16 +253,23 @@ def _is_unchanged_since(row: Model, after: Values) -> bool:
 
 
 def _put_back(table: Table, row: Any, edited: Any) -> Values:
-    """Return a row's earlier values, keeping accesses counted since. A text isn't verified if another was since."""
+    """Return a row's earlier values, keeping accesses counted since, and the text as verified as it was."""
     values = _typed(table, edited.before)
     verified_at = getattr(row, "last_verified_at", None)
     if verified_at and verified_at > edited.made_at and REPEATING.get(table.model) in values:
-        values.setdefault("last_verified_at", None)
+        values.setdefault("last_verified_at", _verified_before(row, edited.made_at))
     if "access_count" in values:
         values["access_count"] = max(0, row.access_count - edited.after["access_count"] + values["access_count"])
     if "accessed_at" in values and _plain(row, ["accessed_at"])["accessed_at"] != edited.after["accessed_at"]:
         del values["accessed_at"]
     return values
+
+
+def _verified_before(row: Any, moment: datetime) -> datetime | None:
+    """Return when a row was verified last before a moment: the text that it had then."""
+    states = row.history.filter(Q(last_verified_at=None) | Q(last_verified_at__lte=moment)).order_by("-history_id")
+    found: datetime | None = states.values_list("last_verified_at", flat=True).first()
+    return found
 
 
 def _recreate(table: Table, run: Run, edited: EditedRow) -> Model:
