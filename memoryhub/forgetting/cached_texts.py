@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
+from django.db import DatabaseError, connection
 from django.db.models import Max
 
 from memoryhub.lib.text_caches import clear_texts
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import RECENT_IDS
+
+logger = logging.getLogger(__name__)
+SECONDS = 30.0  # between two looks
 
 
 def follow_erasures() -> Callable[[], None]:
@@ -28,6 +35,29 @@ def follow_erasures() -> Callable[[], None]:
         latest, known, is_again = newest, found, is_new
 
     return follow
+
+
+@contextmanager
+def erasures_followed() -> Iterator[None]:
+    """Clear the caches during the block, for a process that isn't registered and writes nothing by itself."""
+    ended = threading.Event()
+    follow = follow_erasures()
+    thread = threading.Thread(target=_follow, args=(follow, ended), name="erasures", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(SECONDS)
+
+
+def _follow(follow: Callable[[], None], ended: threading.Event) -> None:
+    while not ended.wait(SECONDS):
+        try:
+            follow()
+        except DatabaseError as error:
+            logger.warning("can't find out what was forgotten: %s", error)
+        connection.close()
 
 
 def _latest() -> int:

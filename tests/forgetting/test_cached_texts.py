@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import threading
 from pathlib import Path
 from queue import Queue
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 
 from knowledge_app.services.removed_texts import _line_changes
@@ -17,7 +19,10 @@ from memoryhub.lib.content_check.check import unflagged
 from memoryhub.lib.text.compaction import _compare, find_duplicates
 from memoryhub.lib.text.facts import normal_form
 from memoryhub.lib.text.repeats import words_of
+from memoryhub.lib.text_caches import clear_texts
+from memoryhub.management.commands import mcp_server
 from memoryhub.search import query_embedding
+from tests.api.conftest import token_for
 from tests.forgetting.test_forgetting import forget
 from tests.hub import open_at, talk
 from tests.runs.consolidations import write
@@ -99,6 +104,28 @@ def test_a_registered_process_looks_for_erasures_at_each_renewal(monkeypatch):
 
     with processes.registered("worker", also=lambda: calls.put(1)):
         assert [calls.get(timeout=30) for _ in range(2)] == [1, 1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_mcp_server_clears_its_texts_while_it_serves(workspace, monkeypatch, settings):
+    monkeypatch.setattr(cached_texts, "SECONDS", 0.01)
+    cleared = threading.Event()
+
+    class Server:
+        def run(self, _transport: str) -> None:
+            keep()
+            monkeypatch.setattr(cached_texts, "clear_texts", lambda: (clear_texts(), cleared.set()))
+            forget(workspace, "phrase", "Brunhilda Ottoveggio")
+            assert cleared.wait(30)
+            assert kept() == 0
+
+    monkeypatch.setattr(mcp_server, "build_server", lambda _find_caller: Server())
+    write(workspace, TEXT)
+    settings.MEMORYHUB_TOKEN = token_for(workspace, "read")
+
+    call_command("mcp_server")
+
+    assert cleared.is_set()
 
 
 def test_each_cache_of_texts_is_cleared():

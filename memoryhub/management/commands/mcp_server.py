@@ -17,6 +17,7 @@ from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate
 from memoryhub.agents.call_limits import spend_call
 from memoryhub.backups.errors import RestoreUnderWay
 from memoryhub.backups.in_use_lock import require_finished_restore
+from memoryhub.forgetting.cached_texts import erasures_followed
 from memoryhub.mcp import handshake
 from memoryhub.mcp.server import build_server
 
@@ -48,10 +49,11 @@ class Command(BaseCommand):
                 "DATABASE_URL to the hub's values."
             ) from problem
         server = build_server(find_caller)
-        if handshake.wire:
-            anyio.run(server.serve_wire, handshake.wire)
-        else:
-            server.run("stdio")
+        with erasures_followed():
+            if handshake.wire:
+                anyio.run(server.serve_wire, handshake.wire)
+            else:
+                server.run("stdio")
 
 
 def _token(file: str | None) -> str:
