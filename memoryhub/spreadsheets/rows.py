@@ -23,7 +23,7 @@ from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table
 from memoryhub.lib.validation import BadJSON, brief, decode_json
 from memoryhub.spreadsheets import cells
-from memoryhub.spreadsheets.limits import check_limits
+from memoryhub.spreadsheets.limits import CellLimits
 from sessions_app.models import Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 
@@ -220,6 +220,7 @@ def check_table(
     _find_workspaces(candidates)
     find = _Finder(table, spec, [row for row in candidates if not row.plan.errors], lock=lock)
     checked = CheckedTable([row.plan for row in candidates])
+    limits = CellLimits(table)
     seen: dict[object, int] = {}
     for row in candidates:
         try:
@@ -228,7 +229,7 @@ def check_table(
                 row.exported = None if overwrite else row.exported
                 _check_unique(seen, table, row)
                 spec.check(row)
-                check_limits(table, row.own_id, row.values, row.kept)
+                limits.check(row.own_id, row.values, row.kept)
                 _apply(table, spec, row, checked, now)
         except Invalid as error:
             row.plan.errors.append(error.message)

@@ -205,6 +205,30 @@ def test_what_is_too_long_already_stays_and_does_not_grow(workspace):
     assert "At most 50 tags" in errors(take([cells | {"tags": [*row.tags, "51"]}]))[1][0]
 
 
+@pytest.mark.parametrize("name", ["csv", "json"])
+def test_rows_over_the_limits_are_copied_into_another_workspace(workspace, name):
+    other = Workspace.objects.create(slug="other", name="Other")
+    tags = [str(number) for number in range(51)]
+    knowledge(workspace, "x" * 20_001, source="s" * 2_001, tags=tags, withdrawn_reason="r" * 501)
+    knowledge(workspace, "likes cats", tags=["t" * 101])
+    Observation.objects.create(workspace=workspace, uid="u", category="insight", content="o" * 4_001)
+    KeyValue.objects.create(workspace=workspace, key="k", value="v" * 200_001)
+
+    for table, (model, names) in {
+        "knowledge": (KnowledgeEntry, ("category", "content", "source", "tags", "withdrawn_reason")),
+        "observations": (Observation, ("uid", "category", "content")),
+        "key_values": (KeyValue, ("key", "value")),
+    }.items():
+        exported = FORMATS[name].read(FORMATS[name].write(export_table(table, by=By(PERSON, NOW))))
+        rows = [row | {"id": "", "workspace": "other"} for row in exported.rows]
+        judged = take(rows, table)
+        assert (errors(judged), set(judged.counts)) == ({}, {"new"})
+        copies = model.objects.order_by("id").values(*names)
+        assert list(copies.filter(workspace=other)) == list(copies.filter(workspace=workspace))
+    grown = [{"workspace": "other", "content": "x" * 20_001 + "x"}, {"workspace": "other", "content": "y" * 20_001}]
+    assert set(errors(take(grown))) == {1, 2}
+
+
 @pytest.mark.parametrize("slug", ["atlas", "borea"])
 def test_a_row_can_not_be_moved_or_changed_from_another_workspace(workspace, slug):
     """The answer is the same for a row of another workspace and for one that isn't there."""
