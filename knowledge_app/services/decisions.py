@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from knowledge_app.models import EditedRow, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import EditedRow, Fact, KeyValue, KnowledgeEntry, Observation
 from memoryhub.lib.content_check.normalising import plain_form
 from sessions_app.models import AuditRecord, Run, Workspace
 
@@ -59,6 +59,30 @@ def decided_fields(rows: Sequence[Any]) -> dict[int, set[str]]:
         for pk, changed in (*_edited(batch), *wanted):
             edited[pk].update(changed)
     return {row.pk: _decided(row, edited[row.pk], names) for row in rows}
+
+
+def ranks_to_keep(rows: Sequence[Any]) -> dict[int, int]:
+    """Return, by primary key, which of duplicate rows of one table is to be kept: the one with the lowest rank.
+
+    Pinned facts come first, then verified rows, then others whose text people wrote or decided about.
+    """
+    if not rows:
+        return {}
+    if isinstance(rows[0], Fact):
+        decided = {fact.pk for fact in rows if _is_by_person(fact)}
+    else:
+        text = REPEATING[type(rows[0])]
+        decided = {pk for pk, names in decided_fields(rows).items() if text in names}
+    return {row.pk: _rank(row, is_decided=row.pk in decided) for row in rows}
+
+
+def _rank(row: Any, *, is_decided: bool) -> int:
+    marks = getattr(row, "pinned", False), getattr(row, "last_verified_at", None), is_decided
+    return next((rank for rank, mark in enumerate(marks) if mark), len(marks))
+
+
+def _is_by_person(fact: Fact) -> bool:
+    return bool(fact.corrected_id or fact.accepted_id) or fact.born.author_kind in PEOPLE
 
 
 def _decided(row: Any, edited: set[str], names: Sequence[str]) -> set[str]:

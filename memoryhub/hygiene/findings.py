@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from knowledge_app.models import Concern, HygieneScore
-from memoryhub.hygiene.rows import ENTRIES, FACTS, KNOWLEDGE, OBSERVATIONS, WORDS, Row, scan_row
+from memoryhub.hygiene.rows import COMPARED, ENTRIES, FACTS, WORDS, Row, scan_row
 from memoryhub.lib.scanners import summarise_matches
 from memoryhub.lib.text.change_guard import numbers_in
 from memoryhub.lib.text.forgotten import MARK
@@ -21,7 +21,6 @@ from sessions_app.models import Run, Workspace
 
 Kind, Status = Concern.Kind, Concern.Status
 MAX_EACH = 2_000  # open concerns stored per kind; a scan reports how many more there are
-COMPARED = (FACTS, KNOWLEDGE, OBSERVATIONS)
 WEIGHTS: dict[str, float] = {
     Kind.SECRET: 1.0,
     Kind.ORDER: 1.0,
@@ -81,13 +80,13 @@ def _day(day: date) -> str:
 def find_in_pairs(rows: Sequence[Row], *, has_mirror: bool = False) -> tuple[list[Finding], bool]:
     """Return duplicates and contradictions between rows, and whether the comparison was cut short.
 
-    The first row of a duplicate is the one to keep: pinned facts first, then verified rows, then in the order of
-    ``rows``. Rows that text was erased from aren't compared.
+    The first row of a duplicate is the one to keep: by their ranks, then in the order of ``rows``. Rows that text
+    was erased from aren't compared.
 
     ``has_mirror``: the agent stores each fact as a knowledge entry, too, which makes no duplicate.
     """
     rows = [row for row in rows if MARK not in row.text]
-    rows.sort(key=lambda row: (not row.is_pinned, row.verified_at is None))
+    rows.sort(key=lambda row: row.rank)
     alike = compare_texts([row.text for row in rows], threshold=DEFAULT_THRESHOLD)
     found = [
         _pair(Kind.DUPLICATE, rows[keep], rows[other], _duplicate_text(rows[keep], rows[other]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_noop
 
 from knowledge_app.models import CachedResponse, Fact, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.decisions import ranks_to_keep
 from memoryhub.lib.scanners import MASK, ORDER, SECRET, Match, mask_secrets, scan_instructions, scan_value
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Workspace
@@ -19,6 +20,7 @@ from sessions_app.models import Entry, Workspace
 FACTS, KNOWLEDGE, OBSERVATIONS = "facts", "knowledge", "observations"
 KEY_VALUES, CACHED, ENTRIES = "key_values", "cached", "entries"
 MEMORY = (FACTS, KNOWLEDGE, OBSERVATIONS, KEY_VALUES, CACHED)  # entries are conversation, not memory
+COMPARED = (FACTS, KNOWLEDGE, OBSERVATIONS)
 LABELS = {  # as the filter ``words`` shows them
     FACTS: gettext_noop("Fact"),
     KNOWLEDGE: gettext_noop("Knowledge entry"),
@@ -59,6 +61,7 @@ class Row:
     category: str = ""
     is_pinned: bool = False
     is_living: bool = True
+    rank: int = 0  # of duplicates, the lowest is to be kept
 
 
 def living_rows(workspace: Workspace, table: str) -> QuerySet[Any]:
@@ -79,7 +82,8 @@ def read_batches(workspace: Workspace, table: str, *, after: int = 0) -> Iterato
     last = after
     size = BATCH_MESSAGES if table == ENTRIES else BATCH_ROWS
     while found := list(_with_scanned_columns(living_rows(workspace, table).filter(pk__gt=last), table)[:size]):
-        yield [_row(table, row) for row in found]
+        ranks = ranks_to_keep(found) if table in COMPARED else {}
+        yield [replace(_row(table, row), rank=ranks.get(row.pk, 0)) for row in found]
         last = found[-1].pk
 
 

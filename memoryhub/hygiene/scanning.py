@@ -14,14 +14,13 @@ from django.utils.translation import gettext_noop
 
 from knowledge_app.models import Fact, HygieneScore, KnowledgeEntry, Observation
 from memoryhub.hygiene.findings import (
-    COMPARED,
     FindingSet,
     concern_statuses,
     find_in_pairs,
     find_in_row,
     store_findings,
 )
-from memoryhub.hygiene.rows import ENTRIES, MEMORY, Row, living_rows, read_batches
+from memoryhub.hygiene.rows import COMPARED, ENTRIES, MEMORY, Row, living_rows, read_batches
 from memoryhub.lib.database import db_retry
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES, UNSETTLED_STATUSES

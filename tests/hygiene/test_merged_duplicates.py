@@ -49,6 +49,20 @@ def test_an_undone_merge_removed_nothing(atlas):
     assert not HeldRow.objects.exists()
 
 
+@pytest.mark.parametrize("table", ["knowledge", "observations", "facts"])
+def test_of_duplicates_the_one_that_a_person_wrote_is_to_be_kept(atlas, table):
+    text, other = "The label service runs in Porto", "The label service runs in Porto!"
+    observe(atlas, AGENT, other) if table == "knowledge" else learn(atlas, AGENT, other)
+    if table == "facts":
+        append_fact(document(), text, by=by(PERSON))
+    else:
+        (learn if table == "knowledge" else observe)(atlas, PERSON, text)
+
+    scan(atlas)
+
+    assert Concern.objects.get(kind="duplicate").table == table
+
+
 @pytest.mark.parametrize("is_pinned", [True, False])
 def test_of_duplicates_a_verified_row_is_to_be_kept_unless_a_fact_is_pinned(workspace, is_pinned):
     (fact,) = facts(workspace, "The label service runs in Porto")

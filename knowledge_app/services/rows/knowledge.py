@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.decisions import PEOPLE, decided_fields
+from knowledge_app.services.decisions import PEOPLE, decided_fields, ranks_to_keep
 from knowledge_app.services.held_rows import hold_flagged, unheld
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.row_changes import MAX_COUNT, MAX_TAGS, has_room
@@ -301,16 +301,16 @@ def plan_merges(
 ) -> list[Group]:
     """Return groups of near-duplicate entries. No held ones. Reads only.
 
-    Each keeps the most used entry, of those whose text people decided about if there are any. ``among``: keys of the
-    entries to compare, by default all of the workspace.
+    Each keeps the most used entry, of those with the lowest of ``ranks_to_keep``. ``among``: keys of the entries to
+    compare, by default all of the workspace.
     """
     groups: list[Group] = []
     wanted = None if among is None else set(among)
     for category in CATEGORIES:
         living = unheld(_living(workspace)).filter(category=category).select_related("hold").order_by(*USED_FIRST)
         entries = [entry for entry in living if wanted is None or entry.pk in wanted]
-        decided = decided_fields(entries)
-        entries.sort(key=lambda entry: "content" not in decided[entry.pk])
+        ranks = ranks_to_keep(entries)
+        entries.sort(key=lambda entry: ranks[entry.pk])
         same, _ = near_pairs([entry.content for entry in entries], threshold=threshold)
         groups += [
             Group(entries[keep], [entries[i] for i in others], ratio) for keep, others, ratio in group_pairs(same)
