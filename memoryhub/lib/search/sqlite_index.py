@@ -27,6 +27,7 @@ FIRST_PAIRED = 0x590  # Hebrew; pairs of other characters above it do no harm
 # Characters that tokenizing.fold() replaces or removes, and that the tokenizer keeps or splits words at.
 ACCENTED = "ΆΈΉΊΌΎΏΐΪΫάέήίΰϊϋόύώ" + "ЀЁЃЇЌЍЎЙйѐёѓїќѝў"
 LIGATURES = {"ß": "ss", "ẞ": "SS", "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+DOTLESS = {"ı": "i"}
 INVISIBLE = "".join(chr(code) for first, last in INVISIBLE_RANGES for code in range(first, last + 1))
 STEP = 10  # characters replaced by one expression
 ARABIC_MARKS = (0x640, *range(0x64B, 0x653), 0x670)
@@ -116,9 +117,9 @@ def _batch(index: Index) -> str:
 
 
 def _source(index: Index, rows: str) -> str:
-    inner = [  # ı is replaced before _parts, which folds nothing
+    inner = [  # its ı is replaced before _parts, which folds nothing
         "id",
-        f"substr(replace({_joined(index.text_sql(name) for name in index.content)}, 'ı', 'i'), 1, {INDEXED_CHARS})"
+        f"substr({_nested(_joined(index.text_sql(name) for name in index.content), DOTLESS)}, 1, {INDEXED_CHARS})"
         " AS content",
         f"{_joined([*(index.text_sql(name) for name in index.meta), *_date(index.time)])} AS meta",
         f"{_scope(index)} AS scope",
@@ -131,7 +132,7 @@ def _source(index: Index, rows: str) -> str:
 def _bare(text: str) -> str:
     """Return the SQL expression for a text with the characters folded that the tokenizer doesn't fold."""
     bases = {letter: unicodedata.normalize("NFD", letter)[0] for letter in ACCENTED}
-    folded = bases | LIGATURES | {"ı": "i"} | dict.fromkeys(INVISIBLE, "")
+    folded = bases | LIGATURES | DOTLESS | dict.fromkeys(INVISIBLE, "")
     is_plain = f"length({text}) = length(CAST({text} AS BLOB))"
     return f"CASE WHEN {is_plain} THEN {text} ELSE {_replaced(text, folded)} END"
 
@@ -141,11 +142,15 @@ def _replaced(text: str, replacements: Mapping[str, str]) -> str:
     items = list(replacements.items())
     steps = [f"step0(text) AS (SELECT {text})"]
     for number, first in enumerate(range(0, len(items), STEP)):
-        replaced = "text"
-        for old, new in items[first : first + STEP]:
-            replaced = f"replace({replaced}, '{old}', '{new}')"
+        replaced = _nested("text", dict(items[first : first + STEP]))
         steps.append(f"step{number + 1}(text) AS (SELECT {replaced} FROM step{number})")
     return f"(WITH {', '.join(steps)} SELECT text FROM step{len(steps) - 1})"
+
+
+def _nested(text: str, replacements: Mapping[str, str]) -> str:
+    for old, new in replacements.items():
+        text = f"replace({text}, '{old}', '{new}')"
+    return text
 
 
 def _joined(parts: Iterable[str]) -> str:
