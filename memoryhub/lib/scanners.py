@@ -258,7 +258,8 @@ def _known_format_secrets(text: str) -> Iterator[Match]:
     detectors = _possible_detectors(text, _DETECTORS)
     covered = dict.fromkeys((detector.plugin for detector in detectors), 0)
     for offset, window in _windows(text):
-        for detector in _possible_detectors(window, detectors):
+        is_whole = len(window) == len(text)
+        for detector in detectors if is_whole else _possible_detectors(window, detectors):
             for start, end in _detector_spans(detector, window):
                 if offset + start >= covered[detector.plugin]:
                     covered[detector.plugin] = _secret_end(text, offset + end, detector)

@@ -252,3 +252,16 @@ def test_a_long_text_is_scanned_once(monkeypatch):
 
     assert again == first != []
     assert again is not first
+
+
+@pytest.mark.parametrize(("chars", "is_once"), [(100, True), (10_000, False)])
+def test_a_text_is_searched_for_what_it_can_contain_once_and_then_each_part(monkeypatch, chars, is_once):
+    read = []
+    possible = scanners._possible_detectors
+    monkeypatch.setattr(
+        scanners, "_possible_detectors", lambda text, known: read.append(text) or possible(text, known)
+    )
+
+    list(scanners._known_format_secrets(("a word " * chars)[:chars]))
+
+    assert (len(read) == 1) is is_once
