@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.knowledge import clean_tags
-from knowledge_app.services.rows.row_changes import MAX_REASON
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.validation import MAX_REASON
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS
-from memoryhub.lib.validation import VISIBLE_LINE
+from memoryhub.lib.validation import MAX_REASON, VISIBLE_LINE
 from sessions_app.services.parsing import KINDS, ROLES
 
 NOT_BLANK = r"\S"  # at least one visible character
@@ -39,7 +39,7 @@ Entries = Annotated[
     list[Annotated[dict[str, Any], WithJsonSchema(ENTRY)]],
     Field(min_length=1, max_length=1000, description="Added in this order, all or none."),
 ]
-Reason = Annotated[str, Field(max_length=500, description="The reason, in one sentence. People read it.")]
+Reason = Annotated[str, Field(max_length=MAX_REASON, description="The reason, in one sentence. People read it.")]
 DocumentText = Annotated[str, Field(max_length=MAX_DOCUMENT_CHARS)]
 
 

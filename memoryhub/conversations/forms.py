@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.form_fields import StoredSelect
+from memoryhub.lib.validation import MAX_REASON
 
 
 class SessionFileForm(forms.Form):
@@ -79,7 +80,7 @@ class RenameForm(forms.Form):
 
 class DeleteForm(forms.Form):
     confirmation = forms.CharField(max_length=512, label=_("Type the conversation's key"), strip=False)
-    reason = forms.CharField(required=False, max_length=500, label=_("Why"))
+    reason = forms.CharField(required=False, max_length=MAX_REASON, label=_("Why"))
 
     def __init__(self, *args: Any, key: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -46,6 +46,7 @@ from memoryhub.graph.graph_cache import drop_graph
 from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
+from memoryhub.lib.validation import MAX_REASON
 from sessions_app.models import Entry, Session, Webhook, Workspace
 from sessions_app.services.audit import By, open_guard, record
 from sessions_app.services.workspaces import forbid_sharing
@@ -181,7 +182,7 @@ def write_receipt(workspace: Workspace, erasure: ErasureRequest, *, reason: str,
         digests=_digests(workspace, erasure),
         counts={},
         workspaces=[{"workspace": None, "rows": {}}] if erasure.everywhere else [],
-        reason=rules.redaction.text(reason)[:500],
+        reason=rules.redaction.text(reason)[:MAX_REASON],
         forgotten_by=by.actor.name[:200],
         forgotten_at=by.at,
     )

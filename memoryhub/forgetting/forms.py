@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Forgotten
+from memoryhub.lib.validation import MAX_REASON
 from sessions_app.models import Session, Workspace
 
 
@@ -31,7 +32,7 @@ class ForgetForm(forms.Form):
         ),
     )
     expected = forms.IntegerField(required=False, min_value=0)
-    reason = forms.CharField(required=False, max_length=500)
+    reason = forms.CharField(required=False, max_length=MAX_REASON)
 
     def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -49,6 +49,7 @@ from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.uploads import discard_tables, discard_uploads
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
+from memoryhub.lib.validation import MAX_REASON
 from memoryhub.models import Job
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, open_guard, record
@@ -170,7 +171,7 @@ def new_receipt(person: Person, *, reason: str, by: By) -> Forgotten:
         kind=Forgotten.Kind.PERSON,
         digests=_digests(person),
         counts={},
-        reason=names.text(reason)[:500],
+        reason=names.text(reason)[:MAX_REASON],
         forgotten_by=by.actor.name[:200],
         forgotten_at=by.at,
     )

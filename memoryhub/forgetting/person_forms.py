@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.forgetting.hub_erasure import Person
 from memoryhub.forgetting.matching import phrase_of
+from memoryhub.lib.validation import MAX_REASON
 
 MOST_WORDS = 100
 
@@ -29,7 +30,7 @@ class PersonForm(forms.Form):
     )
     alias = forms.Field(required=False, widget=forms.MultipleHiddenInput)
     session = forms.Field(required=False, widget=forms.MultipleHiddenInput)
-    reason = forms.CharField(required=False, max_length=500)
+    reason = forms.CharField(required=False, max_length=MAX_REASON)
     shown = forms.CharField(required=False, widget=forms.HiddenInput)
     understood = forms.BooleanField(required=False)
 

@@ -16,6 +16,7 @@ from memoryhub.lib.errors import Invalid
 from memoryhub.lib.json_numbers import SpelledText, spelled
 
 MAX_DEPTH = 64
+MAX_REASON = 500  # characters of the reason that somebody gives for a change
 BRIEF_CHARS = 80
 MAX_SAFE_DIGITS = 18  # any integer of 18 digits fits in 64 bits
 ESCAPED = "an unstorable character is replaced by its escape sequence"

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from memoryhub.agents.operations import memory
-from memoryhub.lib.validation import clean_text
+from memoryhub.lib.validation import MAX_REASON, clean_text
 from sessions_app.models.conversations import KEY_LENGTH
 
 MAX_QUERY = 2_000
@@ -21,5 +20,5 @@ Name = Annotated[
     str, Field(min_length=1, max_length=500, description="The document's name, such as MEMORY.md."), STORABLE
 ]
 Reason = Annotated[
-    str, Field(max_length=memory.MAX_REASON, description="The reason, for the person who reviews it."), STORABLE
+    str, Field(max_length=MAX_REASON, description="The reason, for the person who reviews it."), STORABLE
 ]

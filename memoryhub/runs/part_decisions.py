@@ -13,12 +13,11 @@ from django.utils.translation import gettext, ngettext
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import hunks_of
+from memoryhub.lib.validation import MAX_REASON
 from memoryhub.permissions import by_person
 from memoryhub.runs.change_parts import ACCEPT, REJECT
 from memoryhub.runs.review import Decided, approve, decide_parts, reject
 from sessions_app.models import AuditRecord
-
-MAX_REASON = 500
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from django.utils.translation import gettext
 
 from knowledge_app.services.rows import key_values, knowledge, observations
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.row_changes import MAX_REASON, MAX_TAGS
+from knowledge_app.services.rows.row_changes import MAX_TAGS
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.validation import MAX_REASON
 
 LIMITS = {
     "knowledge": {"content": knowledge.MAX_CHARS, "source": knowledge.MAX_SOURCE, "withdrawn_reason": MAX_REASON},

@@ -16,7 +16,6 @@ Values = dict[str, Any]
 Changes = dict[int, Values | None]  # by primary key: the fields to set, None to remove the row
 MAX_COUNT = 2**31 - 1  # of a count column
 MAX_TAGS = 50  # of an entry
-MAX_REASON = 500  # characters of a reason for withdrawing
 Change = Callable[[Sequence[Model], Values, datetime], Changes]
 
 

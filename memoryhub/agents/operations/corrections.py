@@ -23,13 +23,12 @@ from memoryhub.agents.operations.reading import record_access
 from memoryhub.agents.operations.writing import writes_checked
 from memoryhub.forgetting.additions import refuse_forgotten, refuse_forgotten_fact, remembered_text
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
-from memoryhub.lib.validation import clean_text
+from memoryhub.lib.validation import MAX_REASON, clean_text
 from memoryhub.origins.explanation import find_fact
 from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
-MAX_REASON = 500
 OBSERVED = ("observation", "finding", "insight", "lesson")
 FACTS = ("memory", "fact")
 

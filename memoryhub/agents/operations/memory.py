@@ -28,13 +28,13 @@ from memoryhub.lib.content_check.stand_ins import served_name, served_text
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
 from memoryhub.lib.http.pagination import rows_after
+from memoryhub.lib.validation import MAX_REASON
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
 MAX_ENTRY = 20_000
-MAX_REASON = 500
 
 
 def list_documents(caller: Caller, *, workspace: str = "") -> list[Document]:

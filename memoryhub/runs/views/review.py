@@ -20,9 +20,10 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import parse_ints
 from memoryhub.lib.masked_text import has_secrets, masked
+from memoryhub.lib.validation import MAX_REASON
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from memoryhub.runs.change_context import change_context
-from memoryhub.runs.part_decisions import MAX_REASON, decide_posted, report_posted, undo_url
+from memoryhub.runs.part_decisions import decide_posted, report_posted, undo_url
 from memoryhub.runs.review import reject
 from memoryhub.runs.views.review_bulk import MAX_AT_ONCE
 from sessions_app.models import AuditRecord

@@ -18,6 +18,7 @@ from knowledge_app.services.documents.consolidation import is_due
 from memoryhub.jobs.views import work_context
 from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.http.pagination import keyset_page
+from memoryhub.lib.validation import MAX_REASON
 from memoryhub.permissions import EDITOR, by_person, get_session, get_workspace, has_role, log_page_access, person
 from memoryhub.runs.compress_preview import preview_compression
 from memoryhub.runs.document_changes import document_changes
@@ -109,14 +110,14 @@ def fold_by_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def skip(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Move a consolidation's pointer past messages that its model rejects, with a note in the history."""
     run = _find(request, slug, pk, role=EDITOR)
-    note = request.POST.get("note", "").strip()[:500] or "no reason given"
+    note = request.POST.get("note", "").strip()[:MAX_REASON] or "no reason given"
     retry_run(run, by=by_person(request), method="heuristic", note=f"{note} ({person(request).name})")
     return redirect("run", slug, pk)
 
 
 @require_POST
 def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    note = request.POST.get("note", "").strip()[:500] or "no reason given"
+    note = request.POST.get("note", "").strip()[:MAX_REASON] or "no reason given"
     dismiss_run(_find(request, slug, pk, role=EDITOR), note=note, by=by_person(request))
     return redirect("run", slug, pk)
 
