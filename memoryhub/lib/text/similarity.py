@@ -2,7 +2,8 @@
 
 Similarity is the Jaccard index of token sets, as in Grip, but texts whose numbers or negations differ contradict each
 other. Scripts without spaces are tokenised into character pairs. Candidates are found by a prefix filter: two sets as
-similar as the threshold share one of their rarest tokens.
+similar as the threshold share one of their rarest tokens. Numbers in names are no values: texts about "room 12" and
+"room 14" neither repeat nor contradict each other.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from itertools import pairwise
 from memoryhub.lib.search.tokenizing import UNSPACED
 from memoryhub.lib.text.change_guard import count_negations, numbers_in
 from memoryhub.lib.text.facts import normal_form
+from memoryhub.lib.text.numbers_in_names import names_with_numbers
 
 Pair = tuple[int, int, float]
-Signature = tuple[frozenset[tuple[str, int]], int]
+Values = tuple[frozenset[tuple[str, int]], int]
+Signature = tuple[frozenset[str], Values]
 DEFAULT_THRESHOLD = 0.7
 MAX_COMPARED_CHARS = 4_000  # only the start of a longer text is compared
 MAX_COMPARISONS = 1_500_000  # comparisons of two sets; a few seconds
@@ -78,8 +81,9 @@ def near_pairs(texts: Sequence[str], *, threshold: float = DEFAULT_THRESHOLD) ->
     found = similar_pairs([tokens_of(text) for text in texts], threshold)
     pairs = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))
     signatures = {index: _signature(texts[index]) for index in {index for i, j, _ in pairs for index in (i, j)}}
-    same = [pair for pair in pairs if signatures[pair[0]] == signatures[pair[1]]]
-    return same, [pair for pair in pairs if signatures[pair[0]] != signatures[pair[1]]]
+    about_one = [pair for pair in pairs if signatures[pair[0]][0] == signatures[pair[1]][0]]
+    same = [pair for pair in about_one if signatures[pair[0]] == signatures[pair[1]]]
+    return same, [pair for pair in about_one if signatures[pair[0]] != signatures[pair[1]]]
 
 
 def similar_pairs(
@@ -140,26 +144,39 @@ def compare_texts(texts: Sequence[str], *, threshold: float, limit: int = MAX_CO
         if tokens := tokens_of(start):
             variants[tokens].setdefault(_signature(start), []).append(index)
     budget = ComparisonBudget(limit)
-    by_signature = list(variants.values())
-    same = [(equal[0], other, 1.0) for group in by_signature for equal in group.values() for other in equal[1:]]
+    by_names = [_by_names(group) for group in variants.values()]
+    alike = [group for names in by_names for group in names.values()]
+    same = [(equal[0], other, 1.0) for group in alike for equal in group.values() for other in equal[1:]]
     contradictions: list[Pair] = []
-    for group in by_signature:
+    for group in alike:
         firsts = sorted(equal[0] for equal in group.values())
         contradictions += [(one, other, 1.0) for one, other in pairwise(firsts)]
     for i, j, ratio in similar_pairs(list(variants), threshold, budget):
-        one, other = by_signature[i], by_signature[j]
-        shared = one.keys() & other.keys()
-        same += [_in_order(one[signature][0], other[signature][0], ratio) for signature in shared]
-        if not shared:
-            contradictions.append(_in_order(_first(one), _first(other), ratio))
+        for names in by_names[i].keys() & by_names[j].keys():
+            one, other = by_names[i][names], by_names[j][names]
+            shared = one.keys() & other.keys()
+            same += [_in_order(one[values][0], other[values][0], ratio) for values in shared]
+            if not shared:
+                contradictions.append(_in_order(_first(one), _first(other), ratio))
     return SimilarityResult(group_pairs(same), _limit_partners(contradictions), budget.is_cut)
 
 
+def _by_names(group: dict[Signature, list[int]]) -> dict[frozenset[str], dict[Values, list[int]]]:
+    """Return texts by the names with numbers that they are about, and then by their values."""
+    found: defaultdict[frozenset[str], dict[Values, list[int]]] = defaultdict(dict)
+    for (names, values), indexes in group.items():
+        found[names][values] = indexes
+    return found
+
+
 def _signature(text: str) -> Signature:
-    return frozenset(numbers_in(text).items()), count_negations(text)
+    """Return the names with numbers that a text is about, its values, and the number of its negations."""
+    names = names_with_numbers(text)
+    values = numbers_in(text) - numbers_in(" ".join(names))
+    return frozenset(map(str.lower, names)), (frozenset(values.items()), count_negations(text))
 
 
-def _first(group: dict[Signature, list[int]]) -> int:
+def _first(group: dict[Values, list[int]]) -> int:
     return min(equal[0] for equal in group.values())
 
 
