@@ -9,10 +9,12 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.contrib.auth.views import logout_then_login, redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+
+from memoryhub.permissions import require_hub_operator
 
 FIRST = ("Workspace", "Session", "KnowledgeEntry", "Observation", "KeyValue")  # tables that people edit
 
@@ -29,9 +31,9 @@ class OperatorAdminSite(AdminSite):
         inner = super().admin_view(view, cacheable)
 
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            """Answer 404 to people who aren't hub operators, as the hub's pages do."""
-            if request.user.is_authenticated and not self.has_permission(request):
-                raise Http404
+            """Tell people who aren't hub operators that the page is for these, as the hub's pages do."""
+            if request.user.is_authenticated:
+                require_hub_operator(request)
             response: HttpResponse = inner(request, *args, **kwargs)
             return response
 
@@ -39,8 +41,7 @@ class OperatorAdminSite(AdminSite):
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
         if request.user.is_authenticated:
-            if not self.has_permission(request):
-                raise Http404
+            require_hub_operator(request)
             return redirect("admin:index")
         return redirect_to_login(request.GET.get("next") or request.path.removesuffix("login/"))
 

@@ -24,6 +24,10 @@ class RoleTooLow(Http404):
     """A member of the workspace needs a higher role. The status is 404 as for strangers, but the page says why."""
 
 
+class HubOperatorsOnly(Http404):
+    """The page needs an operator of the hub. It exists in every hub, so the status 403 reveals nothing."""
+
+
 def get_workspace(request: HttpRequest, slug: str, *, role: str = Membership.Role.VIEWER) -> Workspace:
     """Return a workspace in which the person has at least this role. The navigation shows it too.
 
@@ -119,9 +123,9 @@ def record_reveal(request: HttpRequest, workspace: Workspace, what: str) -> None
 
 
 def require_hub_operator(request: HttpRequest) -> None:
-    """Raise 404 unless the person is an operator of the hub."""
+    """Raise HubOperatorsOnly unless the person is an operator of the hub. Call it before rows are looked up."""
     if not is_hub_operator(request.user):
-        raise Http404
+        raise HubOperatorsOnly
 
 
 def is_hub_operator(user: AbstractBaseUser | AnonymousUser) -> bool:

@@ -36,11 +36,11 @@ def test_it_can_be_turned_off(admin_off, admin_client):
 
 
 @pytest.mark.parametrize("page", ["/admin/", "/admin/login/", "/admin/auth/user/", "/admin/password_change/"])
-def test_only_hub_operators_find_it(page, viewer_client, client):
+def test_only_hub_operators_may_use_it(page, viewer_client, client):
     staff = Client()
     staff.force_login(User.objects.create_user("staff", is_staff=True))
 
-    assert [visitor.get(page).status_code for visitor in (viewer_client, staff)] == [404, 404]
+    assert [visitor.get(page).status_code for visitor in (viewer_client, staff)] == [403, 403]
     assert client.get(page, follow=True).redirect_chain[-1][0].startswith("/login/?next=/admin/")
 
 

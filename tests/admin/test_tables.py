@@ -279,7 +279,7 @@ def test_only_hub_operators_import_and_export_tables(viewer_client, workspace, p
     posted = [
         client.post(address(KnowledgeEntry, page), {"format": "0"}) for client in (staff, viewer_client, Client())
     ]
-    assert [response.status_code for response in posted] == [404, 404, 302]
+    assert [response.status_code for response in posted] == [403, 403, 302]
     assert "login" in posted[2]["Location"]
 
 

@@ -62,7 +62,7 @@ def test_the_records_of_a_run_are_one_row(told, viewer_client):
 
 
 def test_only_hub_operators_see_the_hubs_records(told, admin_client, viewer_client):
-    assert viewer_client.get(reverse("hub-activity")).status_code == 404
+    assert viewer_client.get(reverse("hub-activity")).status_code == 403
     assert "A backup was made" in admin_client.get(reverse("hub-activity")).content.decode()
 
 

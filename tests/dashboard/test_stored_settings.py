@@ -264,7 +264,7 @@ def test_invalid_values_are_refused(operator, section, values):
 
 @pytest.mark.parametrize("path", ["/settings/model/", "/settings/model/test/"])
 def test_only_hub_operators_change_settings(viewer_client, path):
-    assert viewer_client.post(path, {}).status_code == 404
+    assert viewer_client.post(path, {}).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/settings/nothing/", "/settings/nothing/test/", "/settings/backups/test/"])

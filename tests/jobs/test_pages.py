@@ -170,7 +170,7 @@ def test_the_runs_page_lists_jobs_of_its_workspace(viewer_client: Client, worksp
 
 
 def test_only_hub_operators_can_rebuild_search(admin_client: Client, editor: Client):
-    assert editor.post("/work/rebuild/").status_code == 404
+    assert editor.post("/work/rebuild/").status_code == 403
     answer = admin_client.post("/work/rebuild/", {"table": "sessions_app_entry"})
     do_next_job(clock=timezone.now)
 

@@ -129,10 +129,25 @@ def test_the_first_page_offers_an_import_and_the_demo(admin_client):
 def test_viewers_may_not_import(workspace, viewer_client, settings, tmp_path):
     Workspace.objects.update(path=str(tmp_path))
 
-    assert viewer_client.get(reverse("import")).status_code == 404
+    assert viewer_client.get(reverse("import")).status_code == 403
     assert viewer_client.post(reverse("import-again", args=[workspace.slug])).status_code == 404
-    assert viewer_client.post(reverse("demo")).status_code == 404
+    assert viewer_client.post(reverse("demo")).status_code == 403
     assert not ImportReport.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["import", "backups", "people", "people/999", "activity", "person-data", "settings", "new", "admin"]
+)
+def test_pages_for_hub_operators_say_so_and_nothing_else(path, viewer_client, client):
+    Workspace.objects.create(slug="other", name="Secret project")
+
+    page = viewer_client.get(f"/{path}/")
+
+    assert page.status_code == 403
+    html = page.content.decode()
+    assert "You need to be a hub operator" in html
+    assert "Secret project" not in html
+    assert "/login/?next=" in client.get(f"/{path}/")["Location"]
 
 
 @pytest.mark.parametrize("name", ["new-session", "workspace-settings", "forget", "documents:edit-fact"])
