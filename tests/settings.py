@@ -4,16 +4,18 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 _memory = "/dev/shm"  # noqa: S108  in memory, which is faster
 _place = _memory if os.access(_memory, os.W_OK) else None
-if "PYTEST_XDIST_WORKER" in os.environ:  # a worker process uses the home of its parent
-    _place = os.environ["MEMORYHUB_HOME"]
-elif _place and shutil.disk_usage(_memory).free > 2**30:  # the temporary folders of tests: no disk to wait for
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _memory)
-_home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_place)
-atexit.register(shutil.rmtree, _home, ignore_errors=True)
-os.environ["MEMORYHUB_HOME"] = _home
+if "PYTEST_XDIST_WORKER" in os.environ:  # a worker process has its home beside its parent's
+    _shared = str(Path(os.environ["MEMORYHUB_HOME"]).parent)
+else:
+    _shared = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_place)
+    atexit.register(shutil.rmtree, _shared, ignore_errors=True)
+    if _place and shutil.disk_usage(_memory).free > 2**30:  # the temporary folders of tests: no disk to wait for
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _memory)
+os.environ["MEMORYHUB_HOME"] = tempfile.mkdtemp(prefix="home-", dir=_shared)
 os.environ["MEMORYHUB_QUIET_SECONDS"] = "0"
 for _name in ("DATABASE_URL", "DATABASE_DIRECT_URL", "CACHE_URL"):
     os.environ.pop(_name, None)
@@ -25,7 +27,7 @@ if os.environ.get("TEST_DATABASE_URL"):
 
 from memoryhub.settings import *  # noqa: E402
 
-SHARED_BY_PROCESSES = MEMORYHUB_HOME.parent if "PYTEST_XDIST_WORKER" in os.environ else MEMORYHUB_HOME  # noqa: F405
+SHARED_BY_PROCESSES = MEMORYHUB_HOME.parent  # noqa: F405
 
 STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 MEMORYHUB_BACKUP_HOURS = 0
