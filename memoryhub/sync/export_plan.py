@@ -31,7 +31,7 @@ from memoryhub.lib.layouts.file_names import is_own_name, session_names
 from memoryhub.lib.layouts.snapshot import LAYOUTS
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.querysets import IN_CONVERSATION
-from sessions_app.services.export import count_summaries
+from sessions_app.services.export import count_summaries, exported_entries
 
 STORED_ELSEWHERE = (
     "content",
@@ -83,7 +83,7 @@ def _sessions(workspace: Workspace, layout: str) -> dict[str, int]:
 def _entries(workspace: Workspace, layout: str) -> dict[str, int]:
     """Count entries in one query, which reads each of them once."""
     whole = Entry.objects.filter(workspace=workspace)
-    is_exported = Q() if layout == "hub" else IN_CONVERSATION
+    is_exported = exported_entries(layout, workspace.layout)
     is_current = is_exported & Q(epoch=F("session__epoch"))
     is_folded = Q(position__lt=F("session__last_consolidated")) | Q(summary__isnull=False)
     is_result = Q(kind="tool_result")
@@ -91,7 +91,7 @@ def _entries(workspace: Workspace, layout: str) -> dict[str, int]:
     counts = whole.aggregate(
         entries=Count("pk", filter=is_current),
         all_entries=Count("pk", filter=is_exported),
-        hidden_entries=Count("pk", filter=~IN_CONVERSATION),
+        hidden_entries=Count("pk", filter=~(is_exported or IN_CONVERSATION)),
         folded_entries=Count("pk", filter=is_current & is_folded),
         calls=Count("pk", filter=is_current & ~Q(tool_calls=[])),  # not the name of the field, which is_typed uses
         tool_results=Count("pk", filter=is_current & is_result),

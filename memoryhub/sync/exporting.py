@@ -139,7 +139,7 @@ def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
         identity=_identity(workspace),
         created_at=workspace.created_at,
         keys=list(Session.objects.filter(workspace=workspace).values_list("key", flat=True)),
-        sessions=all_sessions(workspace, is_whole=layout == "hub"),
+        sessions=all_sessions(workspace, layout),
         documents=document_records(workspace),
         history=history_records(workspace),
         history_extra=_history_extra(workspace),

@@ -9,6 +9,7 @@ from typing import cast
 from django.db.models import Exists, F, OuterRef, Q
 
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SessionRecord, SummaryRecord
+from memoryhub.lib.layouts.snapshot import program_of
 from memoryhub.lib.text import as_markdown
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.querysets import IN_CONVERSATION
@@ -16,11 +17,11 @@ from sessions_app.services.session_links import link_key
 
 
 def session_record(
-    session: Session, *, epoch: int | None = None, is_streamed: bool = False, is_whole: bool = True
+    session: Session, *, epoch: int | None = None, is_streamed: bool = False, exported: Q | None = None
 ) -> SessionRecord:
     """Return one epoch of a session, the current one by default, with its summaries.
 
-    Not ``is_whole``: without injected and rewound entries, which other programs couldn't tell from messages.
+    ``exported``: only these entries; see ``exported_entries``.
     ``is_streamed``: its entries can be iterated once, and are read from the database meanwhile.
     """
     epoch = session.epoch if epoch is None else epoch
@@ -32,8 +33,8 @@ def session_record(
     }
     entries = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
     pointer = session.last_consolidated if is_current else 0
-    if not is_whole and entries.exclude(IN_CONVERSATION).exists():
-        entries = entries.in_conversation()
+    if exported and entries.exclude(exported).exists():
+        entries = entries.filter(exported)
         pointer = entries.filter(position__lt=pointer).count()
     records = (_entry(entry, names) for entry in entries.iterator(chunk_size=1000))
     return SessionRecord(
@@ -53,6 +54,17 @@ def session_record(
         forked_from=link_key(session.extra, "forked_from"),
         extra=session.extra,
     )
+
+
+def exported_entries(layout: str, own: str) -> Q:
+    """Return which entries an export in a layout has, of a workspace with the layout ``own``.
+
+    Other programs couldn't tell rewound entries from messages, nor injected ones, except those from their own files.
+    """
+    if layout == "hub":
+        return Q()
+    is_from_file = Q(is_injected=True, is_rewound=False) & ~Q(source_fields=[])
+    return IN_CONVERSATION | is_from_file if program_of(layout) == own else IN_CONVERSATION
 
 
 def _name(pk: int, source_id: str) -> str:
@@ -106,18 +118,19 @@ def _summary(summary: Summary, names: dict[int, str]) -> SummaryRecord:
     )
 
 
-def all_sessions(workspace: Workspace, *, is_whole: bool) -> Iterator[SessionRecord]:
-    """Yield the sessions of a workspace by key; whole ones with earlier epochs (oldest first) and hidden entries.
+def all_sessions(workspace: Workspace, layout: str) -> Iterator[SessionRecord]:
+    """Yield the sessions of a workspace by key, with the entries of an export; for a hub, with earlier epochs first.
 
     Their entries can be iterated once, and are read from the database meanwhile.
     """
+    exported = exported_entries(layout, workspace.layout)
     for session in Session.objects.filter(workspace=workspace).order_by("key").iterator(chunk_size=200):
         earlier: list[int] = []
-        if is_whole:
+        if layout == "hub":
             entries = Entry.objects.filter(session=session, epoch__lt=session.epoch)
             earlier = sorted(set(entries.values_list("epoch", flat=True).distinct()))
         for epoch in [*earlier, session.epoch]:
-            yield session_record(session, epoch=epoch, is_streamed=True, is_whole=is_whole)
+            yield session_record(session, epoch=epoch, is_streamed=True, exported=exported)
 
 
 def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:

@@ -22,7 +22,7 @@ from memoryhub.lib.layouts.write import LAYOUTS
 from memoryhub.lib.layouts.write import session_parts as layout_parts
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By, record
-from sessions_app.services.export import session_record
+from sessions_app.services.export import exported_entries, session_record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.workspaces import lock_workspace
 
@@ -50,7 +50,7 @@ def session_parts(
     if layout not in LAYOUTS:
         words = gettext("Sessions can be exported for %(layouts)s, not for %(layout)s.")
         raise Invalid(words % {"layouts": ", ".join(LAYOUTS), "layout": layout}, code="unknown_export")
-    found = session_record(session, epoch=epoch, is_streamed=True, is_whole=False)
+    found = session_record(session, epoch=epoch, is_streamed=True, exported=exported_entries(layout, own))
     found = serve(found) if serve else found
     parts = layout_parts(found, layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own)
     stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in found.key)[:100]

@@ -18,9 +18,10 @@ from memoryhub.lib.layouts.documents import (
     read_document,
     unreadable_file,
 )
-from memoryhub.lib.layouts.entries import NoEntry, read_message, rejection_reason
+from memoryhub.lib.layouts.entries import NoEntry, rejection_reason
 from memoryhub.lib.layouts.file_names import encoded_name
 from memoryhub.lib.layouts.nanobot.history import read_history
+from memoryhub.lib.layouts.nanobot.messages import is_compaction, read_entry
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     UNKNOWN_RECORDS,
@@ -40,6 +41,7 @@ LEFT_BEHIND = "Left over from an upgrade: nanobot no longer lists or opens this 
 OLD_PLACE = "In the old global folder: nanobot moves it when the session is next used."
 METADATA_FIELDS = {"_type", "key", "created_at", "updated_at", "metadata", "last_consolidated"}
 CHECKPOINT = ".checkpoint.json"
+IN_EXPORTS = "skipped; exports for nanobot contain it"
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ class _Lines:
     problems: list[Problem] = field(default_factory=list)
     metadata: dict[str, Any] | None = None
     count: int = 0  # of lines that aren't blank
-    rejected_at: list[int] = field(default_factory=list)  # indexes of rejected messages in the file
+    rejected_at: list[int] = field(default_factory=list)  # indexes of messages in the file that aren't entries
     unknown: list[Any] = field(default_factory=list)  # [number of entries before it, record]
     unknown_bytes: int = 0
     private_count: int = 0  # records of provider state
+    compaction_count: int = 0
 
 
 def session_files(folder: Folder, detected: DetectedLayout) -> list[SessionFile]:
@@ -168,6 +171,9 @@ def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
     if lines.private_count:
         what = f"has {lines.private_count:,} records of provider state, which are private to the program"
         lines.problems.append(Problem(path, None, what, "left out", "ignored"))
+    if lines.compaction_count:
+        what = f"has {lines.compaction_count:,} records that mark compactions"
+        lines.problems.append(Problem(path, None, what, IN_EXPORTS, "ignored"))
     return lines
 
 
@@ -176,10 +182,9 @@ def _read_line(lines: _Lines, path: str, number: int, raw: bytes, zone: tzinfo) 
     try:
         decoded = decode_json(raw.decode("utf-8"), keep_spelling=True)
         value = decoded.value
-        repairs = decoded.repairs + _add_record(lines, value, zone)
+        repairs = decoded.repairs + _add_record(lines, value, len(raw), zone)
     except (UnicodeDecodeError, BadJSON, NoEntry) as error:
         action = _keep_unknown(lines, value, len(raw))
-        lines.rejected_at.append(len(lines.entries) + len(lines.rejected_at))
         problem = Problem(path, number, rejection_reason(error), action, "rejected", raw[:EXCERPT_BYTES])
         lines.problems.append(problem)
     else:
@@ -190,17 +195,19 @@ def _read_line(lines: _Lines, path: str, number: int, raw: bytes, zone: tzinfo) 
 
 def _keep_unknown(lines: _Lines, value: Any, size: int) -> str:
     """Keep an object that isn't a message, so that an export has it in its place. Return what was done."""
+    lines.rejected_at.append(len(lines.entries) + len(lines.rejected_at))
     if not isinstance(value, dict) or lines.unknown_bytes + size > MAX_UNKNOWN_BYTES:
         return "skipped"
     lines.unknown.append(unknown_record(len(lines.entries), value))
     lines.unknown_bytes += size
-    return "skipped; exports for nanobot contain it"
+    return IN_EXPORTS
 
 
-def _add_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
+def _add_record(lines: _Lines, value: Any, size: int, zone: tzinfo) -> list[str]:
     """Add a record to ``lines`` and return descriptions of its repairs. Provider state is only counted.
 
-    As in nanobot, the last of several metadata lines counts.
+    As in nanobot, the last of several metadata lines counts. The mark of a compaction isn't an entry: the program
+    inserts it before messages that were read, which would then be read again.
     """
     kind = value.get("_type") if isinstance(value, dict) else None
     if kind == "metadata":
@@ -209,7 +216,11 @@ def _add_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
     if kind == "provider_state":
         lines.private_count += 1
         return []
-    entry, repairs = read_message(value, zone)
+    if is_compaction(value):
+        lines.compaction_count += 1
+        _keep_unknown(lines, value, size)
+        return []
+    entry, repairs = read_entry(value, zone)
     lines.entries.append(entry)
     return repairs
 
