@@ -121,6 +121,8 @@ def plan_session(
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
         alike = max(alike, alignment.append_from)
+    if unique_hashes and (rewritten := _plan_by_content(session, record, known, with_times=True)):
+        return rewritten
     if source is None and (own := _plan_by_content(session, record, epochs)):
         return own
     newest = max([session.epoch, *epochs]) + 1
@@ -130,13 +132,19 @@ def plan_session(
     )
 
 
-def _plan_by_content(session: Session, record: SessionRecord, epochs: Iterable[int]) -> SessionPlan | None:
-    """Plan a file that the hub itself exported, comparing entries by content only; None if it doesn't match."""
-    new = [content_hash_of(entry.role, entry.content, entry.tool_call_id) for entry in record.entries]
+def _plan_by_content(
+    session: Session, record: SessionRecord, epochs: Iterable[int], *, with_times: bool = False
+) -> SessionPlan | None:
+    """Plan a file whose records aren't those imported, comparing entries by what they say; None if that differs.
+
+    It is one that the hub itself exported, or, ``with_times``, one that another version of its program wrote again.
+    """
+    fields = ("role", "content", "tool_call_id", "occurred_at")
+    new = [_said_hash(*(getattr(entry, name) for name in fields), with_times=with_times) for entry in record.entries]
     for epoch in epochs:
-        rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
-        kept = [content_hash_of(*said) for said in rows.values_list("role", "content", "tool_call_id").iterator()]
-        alignment = align(kept, new, unique_hashes=False)
+        rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position").values_list(*fields)
+        kept = [_said_hash(*said, with_times=with_times) for said in rows.iterator()]
+        alignment = align(kept, new, unique_hashes=with_times)
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
     return None
@@ -145,6 +153,11 @@ def _plan_by_content(session: Session, record: SessionRecord, epochs: Iterable[i
 def content_hash_of(role: str, content: str, tool_call_id: str) -> str:
     """Return a hash of an entry's content that is the same in every program's format."""
     return hashlib.sha256(f"{role}\0{tool_call_id}\0{content}".encode()).hexdigest()
+
+
+def _said_hash(role: str, content: str, call_id: str, occurred_at: datetime | None, *, with_times: bool) -> str:
+    said = content_hash_of(role, content, call_id)
+    return f"{said} {occurred_at and occurred_at.timestamp()}" if with_times else said
 
 
 def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan | None:

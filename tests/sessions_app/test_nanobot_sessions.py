@@ -130,3 +130,37 @@ def test_a_mark_that_does_not_fit_leaves_a_message_as_it_is(tmp_path, mark):
     take(tmp_path)
 
     assert said() == SAID[:2]
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "write_stdin", "arguments": '{"chars": "y"}'}}
+RENAMED = {"id": "c1", "type": "function", "function": {"name": "exec_session", "arguments": '{"input":"y"}'}}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"new_field": {"version": 1}},
+        {"tool_calls": [RENAMED]},
+        {"timestamp": "2026-08-26T09:00:01.000001+00:00"},
+    ],
+)
+def test_messages_that_a_newer_version_rewrites_are_not_repeated(tmp_path, later):
+    old = message(1, tool_calls=[CALL])
+    write(tmp_path, [message(0), old, message(2)])
+    take(tmp_path)
+
+    write(tmp_path, [message(0), old | later, message(2), message(3)])
+    take(tmp_path)
+
+    assert said() == SAID
+    assert Session.objects.get().epoch == 0
+
+
+def test_the_same_words_at_another_time_are_another_conversation(tmp_path):
+    write(tmp_path, [message(0), message(1)])
+    take(tmp_path)
+
+    write(tmp_path, [message(number, timestamp=f"2026-09-0{number + 1}T09:00:00") for number in (0, 1)])
+    take(tmp_path)
+
+    assert said() == [*SAID[:2], *SAID[:2]]
