@@ -30,7 +30,7 @@ from memoryhub.lib.search.typos import (
     two_slips,
 )
 from memoryhub.search.candidates import load_candidates
-from memoryhub.search.counts import Clock, CountedQuery, count_rows_by_term
+from memoryhub.search.counts import Clock, CountedQuery, KnownCounts, count_rows_by_term
 from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
 
 CORRECTED_WEIGHT = 0.5  # of a corrected word: less than what was typed right
@@ -44,18 +44,19 @@ Corrections = dict[str, str]  # by typed word
 
 
 def correct(
-    scope: Scope, counted: CountedQuery, kinds: Iterable[str], clock: Clock
+    scope: Scope, counted: CountedQuery, kinds: Iterable[str], clock: Clock, known: KnownCounts
 ) -> tuple[CountedQuery, Corrections]:
     """Return the counted query with unknown words corrected, and the corrections."""
     left = Clock(MILLISECONDS)
-    unknown = _unknown_words(scope, counted, kinds, clock)[:MOST_CORRECTED]
+    unknown = _unknown_words(scope, counted, kinds, clock, known)[:MOST_CORRECTED]
     nearest = {word: _nearest(counted, word, left) for word in unknown}
     found = {word: near for word, near in nearest.items() if near}
     if not found:
         return counted, {}
     query = with_corrections(counted.query, found)
     filtered_list = [_with_terms(one.filtered, query.terms, query.required) for one in counted.kinds]
-    return CountedQuery(query, count_rows_by_term(filtered_list, query.ranked_terms, clock), counted.notes), found
+    asked = count_rows_by_term(filtered_list, query.ranked_terms, clock, known)
+    return CountedQuery(query, asked, counted.notes), found
 
 
 def with_corrections(query: Query, corrections: Mapping[str, str]) -> Query:
@@ -76,20 +77,20 @@ def correction_notes(corrected: Corrections) -> list[str]:
     return [message % {"typed": typed, "used": used} for typed, used in corrected.items()]
 
 
-def _unknown_words(scope: Scope, counted: CountedQuery, kinds: Iterable[str], clock: Clock) -> list[str]:
+def _unknown_words(
+    scope: Scope, counted: CountedQuery, kinds: Iterable[str], clock: Clock, known: KnownCounts
+) -> list[str]:
     """Return the words that may be mistyped and that no row of the scope contains, of any kind."""
     query, asked = counted.query, counted.kinds
     if any(one.is_partial for one in asked):
         return []
-    unknown = [
-        term
-        for term in query.ranked_terms
-        if _may_be_mistyped(term) and not any(one.counts.get(term) for one in asked)
-    ]
-    if unknown and (set(kinds) or query.filters):
-        everywhere = filtered_kinds(scope, Query(query.text, tuple(unknown)))
-        asked = count_rows_by_term(everywhere, unknown, clock)
-        unknown = [term for term in unknown if not any(one.counts.get(term) for one in asked)]
+    unknown = [term for term in query.ranked_terms if _may_be_mistyped(term) and not known.is_somewhere(term)]
+    unsure = [term for term in unknown if term not in known.nowhere]
+    if unsure and (set(kinds) or query.filters):
+        everywhere = filtered_kinds(scope, Query(query.text, tuple(unsure)))
+        asked = count_rows_by_term(everywhere, unsure, clock, known)
+        known.nowhere |= {term for term in unsure if not any(one.counts.get(term) for one in asked)}
+        unknown = [term for term in unknown if term in known.nowhere]
     return [term.words[0] for term in unknown]
 
 

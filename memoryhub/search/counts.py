@@ -14,6 +14,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.lib.search.matching import (
     MAX_COUNTED,
+    IndexQuery,
     SearchTooSlow,
     TermCount,
     count_terms,
@@ -47,6 +48,22 @@ class Clock:
         return max(5, min(at_most * self._patience, int((self._end - database_clock(connection)) * 1000)))
 
 
+IndexKey = tuple[str, frozenset[tuple[str, tuple[int, ...]]], tuple[str, ...]]  # table, scope, kinds
+
+
+@dataclass
+class KnownCounts:
+    """What searches with the same scope share: rows with a term, all rows and their keys, and words of no row."""
+
+    with_term: dict[tuple[IndexKey, Term], TermCount] = field(default_factory=dict)
+    rows: dict[IndexKey, int] = field(default_factory=dict)
+    keys: dict[IndexKey, tuple[int, int]] = field(default_factory=dict)  # the lowest and the highest
+    nowhere: set[Term] = field(default_factory=set)
+
+    def is_somewhere(self, term: Term) -> bool:
+        return any(found[0] and known == term for (_, known), found in self.with_term.items())
+
+
 @dataclass
 class KindQuery:
     """A kind to search: its rows, their number, and how many of them contain each term.
@@ -69,11 +86,13 @@ class CountedQuery:
     notes: list[str] = field(default_factory=list)
 
 
-def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) -> CountedQuery:
+def count_words(
+    scope: Scope, query: Query, kinds: Iterable[str], clock: Clock, known: KnownCounts | None = None
+) -> CountedQuery:
     """Count the rows of each kind by term, after splitting terms that no row contains."""
     filtered_list = [filtered for filtered in filtered_kinds(scope, query, kinds) if filtered.has_words]
     filtered_list += [filtered.entries for filtered in filtered_list if filtered.entries]
-    asked = count_rows_by_term(filtered_list, query.ranked_terms, clock)
+    asked = count_rows_by_term(filtered_list, query.ranked_terms, clock, known)
     missing = _missing_phrases(query, asked)
     unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
     unknown += missing
@@ -91,7 +110,7 @@ def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) 
     ]
     names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
     note = gettext("No exact match for %(words)s: its parts were searched.") % {"words": names}
-    return CountedQuery(query, count_rows_by_term(filtered_list, query.ranked_terms, clock), [note])
+    return CountedQuery(query, count_rows_by_term(filtered_list, query.ranked_terms, clock, known), [note])
 
 
 def _missing_phrases(query: Query, asked: Sequence[KindQuery]) -> list[Term]:
@@ -111,28 +130,55 @@ def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
     return count_words(scope, query, kinds, Clock(MILLISECONDS)).query
 
 
-def count_rows_by_term(filtered_list: Sequence[FilteredKind], terms: Sequence[Term], clock: Clock) -> list[KindQuery]:
-    """Count the rows of each kind by term; on a timeout, every row is assumed to match."""
+def count_rows_by_term(
+    filtered_list: Sequence[FilteredKind], terms: Sequence[Term], clock: Clock, known: KnownCounts | None = None
+) -> list[KindQuery]:
+    """Count the rows of each kind by term; on a timeout, every row is assumed to match.
+
+    ``known``: what earlier searches counted isn't counted again.
+    """
+    known = known or KnownCounts()
     try:
-        with time_limit(connection, clock.left(MILLISECONDS)):
-            counted = count_terms(connection, [filtered.index_query for filtered in filtered_list], terms)
+        _count_unknown([filtered.index_query for filtered in filtered_list], terms, clock, known)
     except SearchTooSlow:
         totals = [filtered.count_rows() for filtered in filtered_list]
         pairs = zip(filtered_list, totals, strict=True)
         return [KindQuery(filtered, total, dict.fromkeys(terms, total), is_partial=True) for filtered, total in pairs]
-    return [_kind_query(filtered, terms, found) for filtered, found in zip(filtered_list, counted, strict=True)]
+    return [_kind_query(filtered, terms, known) for filtered in filtered_list]
 
 
-def _kind_query(filtered: FilteredKind, terms: Sequence[Term], counted: Sequence[TermCount]) -> KindQuery:
+def _count_unknown(queries: Sequence[IndexQuery], terms: Sequence[Term], clock: Clock, known: KnownCounts) -> None:
+    keys = {_index_key(query): query for query in queries}
+    missing = [term for term in terms if any((key, term) not in known.with_term for key in keys)]
+    keys = {key: query for key, query in keys.items() if any((key, term) not in known.with_term for term in missing)}
+    if not missing:
+        return
+    with time_limit(connection, clock.left(MILLISECONDS)):
+        counted = count_terms(connection, list(keys.values()), missing)
+    for key, found in zip(keys, counted, strict=True):
+        known.with_term |= {(key, term): count for term, count in zip(missing, found, strict=True)}
+
+
+def _index_key(query: IndexQuery) -> IndexKey:
+    scope = frozenset((letter, tuple(keys)) for letter, keys in query.scope.items())
+    return query.table, scope, query.kinds
+
+
+def _kind_query(filtered: FilteredKind, terms: Sequence[Term], known: KnownCounts) -> KindQuery:
+    key = _index_key(filtered.index_query)
+    counted = [known.with_term[key, term] for term in terms]
     if not any(count for count, _, _ in counted):
         return KindQuery(filtered, 0, dict.fromkeys(terms, 0))
-    total = filtered.count_rows()
-    first = last = 0
+    if key not in known.rows:
+        known.rows[key] = filtered.count_rows()
+    total, first, last = known.rows[key], 0, 0
     if any(count >= MAX_COUNTED for count, _, _ in counted):
-        rows = filtered.indexed  # one query each: SQLite would scan the table for both at once
-        first, last = rows.aggregate(key=Min("pk"))["key"], rows.aggregate(key=Max("pk"))["key"]
-    known = [estimate(one, total=total, first=first, last=last) for one in counted]
-    return KindQuery(filtered, total, dict(zip(terms, known, strict=True)))
+        if key not in known.keys:
+            rows = filtered.indexed  # one query each: SQLite would scan the table for both at once
+            known.keys[key] = rows.aggregate(key=Min("pk"))["key"], rows.aggregate(key=Max("pk"))["key"]
+        first, last = known.keys[key]
+    estimates = [estimate(one, total=total, first=first, last=last) for one in counted]
+    return KindQuery(filtered, total, dict(zip(terms, estimates, strict=True)))
 
 
 def _parts(term: Term) -> list[Term]:

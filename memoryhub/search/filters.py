@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ from knowledge_app.services.held_rows import LINKS
 from memoryhub.lib.database.prepared import PreparedRows, among
 from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching_ids_sql
 from memoryhub.lib.search.query import Filter, Query
+from memoryhub.lib.text_caches import text_cache
 from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
 from sessions_app.models import Session
 from sessions_app.querysets import OWN_CHANNELS, OWN_KEY, of_own_sessions
@@ -67,22 +68,16 @@ class FilteredKind:
     @property
     def rows(self) -> QuerySet[Any]:
         """Return the rows that pass the filters. Built on demand: a search builds none for most kinds."""
-        found = self.kind.rows(self.workspaces)
-        for condition in self.conditions:
-            found = found.filter(condition)
-        return found
+        return _rows(self.kind, self.workspaces, self.conditions)
 
     @property
     def only(self) -> Sql | None:
         """Return the filters as an SQL condition on the row's key, for use in a ranking query."""
         if not self.is_narrowed:
             return None
-        one = self.rows.filter(pk=RawSQL("e.id", ())).order_by().values("pk")
-        try:
-            sql, params = one.query.sql_with_params()
-        except EmptyResultSet:  # no workspace
-            return "1 = 0", []
-        return f"EXISTS ({sql})", list(params)
+        workspaces = None if self.workspaces is None else tuple(self.workspaces)
+        sql, params = _exists_sql(self.kind.name, workspaces, self.conditions)
+        return sql, list(params)
 
     @property
     def has_words(self) -> bool:
@@ -130,6 +125,26 @@ class FilteredKind:
         with connection.cursor() as cursor:
             cursor.execute(sql, [key for keys in scope.values() for key in keys])
             return int(cursor.fetchone()[0])
+
+
+def _rows(kind: Kind, workspaces: Sequence[int] | None, conditions: tuple[Q, ...]) -> QuerySet[Any]:
+    found = kind.rows(None if workspaces is None else list(workspaces))
+    for condition in conditions:
+        found = found.filter(condition)
+    return found
+
+
+@text_cache(256)  # recall and search use the same conditions again and again
+def _exists_sql(
+    name: str, workspaces: tuple[int, ...] | None, conditions: tuple[Q, ...]
+) -> tuple[str, tuple[Any, ...]]:
+    """Return the SQL that tells whether the row with the key ``e.id`` passes the conditions."""
+    rows = _rows(KINDS[name], workspaces, conditions).filter(pk=RawSQL("e.id", ())).order_by().values("pk")
+    try:
+        sql, params = rows.query.sql_with_params()
+    except EmptyResultSet:  # no workspace
+        return "1 = 0", ()
+    return f"EXISTS ({sql})", tuple(params)
 
 
 @dataclass

@@ -36,7 +36,7 @@ from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
 from memoryhub.search.conversations import near_sessions, rank_conversations
 from memoryhub.search.correcting import CORRECTED_WEIGHT, Corrections, correct, with_corrections
-from memoryhub.search.counts import INCOMPLETE, Clock, KindQuery, count_rows_by_term, count_words
+from memoryhub.search.counts import INCOMPLETE, Clock, KindQuery, KnownCounts, count_rows_by_term, count_words
 from memoryhub.search.exact_text import with_exact_rows, with_exact_texts
 from memoryhub.search.filters import FilteredKind, Scope, load
 from memoryhub.search.grouping import best_of_sessions
@@ -61,8 +61,8 @@ class RankOptions:
 
     ``graph``: expand rare words with their neighbours in the semantic graph. ``dense``: add semantic matches where
     the workspace enables them. ``per_session``: list only so many messages of a session (0: all). ``patience``: a
-    factor for the time limits. ``correct``: correct words that no row contains. ``corrected``: words that an earlier
-    search corrected.
+    factor for the time limits. ``correct``: correct words that no row contains. ``corrected``, ``known``,
+    ``question``: of earlier searches for the same words in the same scope, what they corrected, counted and asked.
     """
 
     recency: str = "off"
@@ -73,6 +73,8 @@ class RankOptions:
     patience: int = 1
     correct: bool = True
     corrected: Corrections = field(default_factory=dict)
+    known: KnownCounts | None = None
+    question: semantic.Question | None = None
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,10 @@ def find(
     count_search()
     options = options or RankOptions()
     query = with_corrections(query, options.corrected)
-    question = semantic.ask(scope, query, now=now) if options.dense else None
-    clock = Clock(MILLISECONDS, options.patience)
-    counted = count_words(scope, query, kinds, clock)
-    counted, corrected = correct(scope, counted, kinds, clock) if options.correct else (counted, {})
+    question = options.question or (semantic.ask(scope, query, now=now) if options.dense else None)
+    clock, known = Clock(MILLISECONDS, options.patience), options.known or KnownCounts()
+    counted = count_words(scope, query, kinds, clock, known)
+    counted, corrected = correct(scope, counted, kinds, clock, known) if options.correct else (counted, {})
     corrected = options.corrected | corrected
     query, asked = counted.query, counted.kinds
     filtered_list = [one.filtered for one in asked]

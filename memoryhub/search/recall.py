@@ -13,10 +13,11 @@ from django.utils.translation import gettext
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.row_changes import MAX_COUNT
 from memoryhub.lib.database import db_retry
-from memoryhub.lib.search.query import Filter, parse
-from memoryhub.search import Scope, find
+from memoryhub.lib.search.query import Filter, Query, parse
+from memoryhub.search import Scope, find, semantic
 from memoryhub.search.correcting import Corrections, correction_notes
-from memoryhub.search.counts import INCOMPLETE
+from memoryhub.search.counts import INCOMPLETE, MILLISECONDS, Clock, KnownCounts, count_rows_by_term
+from memoryhub.search.filters import filtered_kinds
 from memoryhub.search.ranking import RankOptions
 from memoryhub.search.results import text_of, workspace_of
 
@@ -103,8 +104,9 @@ def recall(scope: Scope, query: str, *, now: datetime, limit: int = LIMIT) -> Re
     limit = max(0, min(limit, MOST))
     asked = parse(query, now=now)
     asked = replace(asked, filters=())  # agents send plain words: no field syntax
-    others = find(scope, asked, now=now, kinds=MEMORY_KINDS, limit=limit)
-    options = RankOptions(corrected=others.corrected)
+    options = _shared(scope, asked, now)
+    others = find(scope, asked, now=now, kinds=MEMORY_KINDS, options=options, limit=limit)
+    options = replace(options, corrected=others.corrected)
     recalled = Recall({}, [" ".join(term.words) for term in asked.ranked_terms], is_partial=others.is_partial)
     for category in Observation.Category:
         of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
@@ -114,10 +116,18 @@ def recall(scope: Scope, query: str, *, now: datetime, limit: int = LIMIT) -> Re
         ]
         recalled.added.update(found.added)
         recalled.is_partial = recalled.is_partial or found.is_partial
-        options = RankOptions(corrected=found.corrected)
+        options = replace(options, corrected=found.corrected)
     recalled.corrected = options.corrected
     recalled.memories = [RecalledMemory(hit.kind, hit.row) for hit in others.hits]
     return recalled
+
+
+def _shared(scope: Scope, asked: Query, now: datetime) -> RankOptions:
+    """Ask and count once what all searches of a recall need."""
+    question, known, clock = semantic.ask(scope, asked, now=now), KnownCounts(), Clock(MILLISECONDS)
+    kinds = filtered_kinds(scope, asked, (*MEMORY_KINDS, "observation"))
+    count_rows_by_term(kinds, asked.ranked_terms, clock, known)
+    return RankOptions(dense=question is not None, question=question, known=known)
 
 
 def log_recall(recalled: Recall, now: datetime) -> None:
@@ -125,6 +135,12 @@ def log_recall(recalled: Recall, now: datetime) -> None:
     pks = [one.observation.pk for rows in recalled.found.values() for one in rows]
     values = {"access_count": Least(F("access_count") + 1, MAX_COUNT), "accessed_at": now}
     entries = [one.row.pk for one in recalled.memories if one.kind == "knowledge"]
-    if entries:
-        db_retry.try_write(lambda: KnowledgeEntry.objects.filter(pk__in=entries).update(**values), "a recall")
-    db_retry.try_write(lambda: Observation.objects.filter(pk__in=pks).update(**values), "a recall")
+
+    def count() -> None:
+        if pks:
+            Observation.objects.filter(pk__in=pks).update(**values)
+        if entries:
+            KnowledgeEntry.objects.filter(pk__in=entries).update(**values)
+
+    if pks or entries:
+        db_retry.try_write(count, "a recall")

@@ -27,9 +27,12 @@ def seen_results(results: Sequence[Mapping[str, Any]]) -> list[Seen]:
         by_kind[one["kind"]].append(one["id"])
         if one.get("message_id"):
             by_kind["entry"].append(one["message_id"])
-    seen = seen_entries(Entry.objects.filter(pk__in=by_kind.pop("entry", [])))
-    revisions = MemoryRevision.objects.filter(pk__in=by_kind.pop("document", []))
-    seen += [seen_revision(document, number) for document, number in revisions.values_list("document", "number")]
+    seen: list[Seen] = []
+    if entries := by_kind.pop("entry", []):
+        seen += seen_entries(Entry.objects.filter(pk__in=entries))
+    if documents := by_kind.pop("document", []):
+        revisions = MemoryRevision.objects.filter(pk__in=documents)
+        seen += [seen_revision(document, number) for document, number in revisions.values_list("document", "number")]
     for kind, pks in by_kind.items():
         seen += seen_rows(TABLES[kind], pks)
     return seen

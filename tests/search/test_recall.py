@@ -1,4 +1,6 @@
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from knowledge_app.models import Observation, Term, TermRelation
@@ -210,3 +212,25 @@ def test_observations_of_a_real_agent_are_recalled():
     without = recall(as_agent(workspace), "DHL rate limit", now=NOW)
     assert without.texts["findings"][0] == with_graph.texts["findings"][0]
     assert (without.added, bool(with_graph.added)) == ({}, True)
+
+
+def test_nothing_is_counted_or_asked_twice(workspace, said):
+    add_knowledge(workspace, "PostgreSQL listens on port 5432", category="learned_fact", by=By(PERSON, NOW))
+    asked = "PostgreSQL foreign zebras"
+
+    recall(as_agent(workspace), asked, now=NOW)
+    with CaptureQueriesContext(connection) as queries:
+        recall(as_agent(workspace), asked, now=NOW)
+
+    statements = [one["sql"] for one in queries.captured_queries]
+    counts = [sql for sql in statements if sql.lower().startswith("select count(")]
+    assert len(set(counts)) == len(counts)
+    assert sum(sql.startswith("SELECT count(*), min(id)") for sql in counts) == 2  # "zebras" in all kinds
+    assert sum("dense_search" in sql for sql in statements) == 1
+
+
+def test_a_recall_without_matches_writes_nothing(workspace, said):
+    with CaptureQueriesContext(connection) as queries:
+        log_recall(recall(as_agent(workspace), "", now=NOW), NOW)
+
+    assert not [one["sql"] for one in queries.captured_queries if one["sql"].startswith(("BEGIN", "UPDATE"))]
