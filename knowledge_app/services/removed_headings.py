@@ -51,6 +51,16 @@ def headings_again(document: MemoryDocument, before: str, after: str, held: Coll
     return found
 
 
+def removed_alone(before: str, after: str) -> Iterator[str]:
+    """Yield the headings of more words that a change removed, unless lines below them went with them."""
+    lines, kept = before.split("\n"), {"", *after.split("\n")}
+    for place in split_sections(before):
+        if not place.level or _is_short(place) or lines[place.start - 1] in kept:
+            continue
+        if all(lines[number - 1] in kept for number in _below(before, place) if number <= len(lines)):
+            yield place.title
+
+
 def _is_short(place: Section) -> bool:
     return bool(place.level) and not is_telling(words_of(place.title))
 

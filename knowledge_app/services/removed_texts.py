@@ -27,7 +27,7 @@ from knowledge_app.models import (
     MemoryRevision,
 )
 from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, imports, rejected_edits
-from knowledge_app.services.removed_headings import headings_again
+from knowledge_app.services.removed_headings import headings_again, removed_alone
 from memoryhub.lib.text.change_guard import compare_facts
 from memoryhub.lib.text.facts import FactLine, fact_lines
 from memoryhub.lib.text.repeats import LEAST_WORDS, Repeats, Words, contains, is_telling, joined, words_of
@@ -173,7 +173,8 @@ def _line_changes(
     new = tuple(line for line, count in counts.items() if count < 0)
     changes = compare_facts(before, after, separator) if separator else compare_facts("\n".join(lost), "\n".join(new))
     reworded = [was.text for was, _ in changes.rewritten]
-    return (*(() if separator else filter(_is_prose, lost)), *reworded), new
+    others = () if separator else (*filter(_is_prose, lost), *removed_alone(before, after))
+    return (*others, *reworded), new
 
 
 def _rejected_lines(workspace: Workspace) -> Iterator[str]:

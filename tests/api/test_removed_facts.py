@@ -1,4 +1,4 @@
-"""What a person removed from a document is held if an agent adds it again."""
+"""What a person removed from a document is held if an agent says it again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.api.conftest import by_person
 pytestmark = pytest.mark.django_db
 FACT = "- The boat of Ana is painted red\n"
 OTHERS = "".join(
-    f"- Shelf {number} has a box of {name}\n" for number, name in enumerate("pens ink tape glue".split() * 5)
+    f"- Shelf {number} has a box of {name}\n" for number, name in enumerate(["pens", "ink", "tape", "glue"] * 5)
 )
 
 
@@ -25,3 +25,22 @@ def test_a_fact_that_the_agent_had_twice_and_removed_once_is_held_after_a_person
     save_text(MemoryDocument.objects.get(), without, base_number=2, by=by_person(), reason="wrong")
 
     assert write(f"# Boats\n\n# Shelves\n\n{OTHERS}{FACT}", 3) == "held"
+
+
+@pytest.mark.parametrize(
+    ("kept", "text", "is_held"),
+    [
+        ("- a\n", "The boat of Ana is painted red", True),
+        ("- a\n", "The boat of Bo is painted red", False),
+        ("", "The boat of Ana is painted red", False),
+    ],
+)
+def test_a_longer_heading_that_a_person_removed_alone_is_held(agent, kept, text, is_held):
+    address, heading = "/documents/MEMORY.md", "# The boat of Ana is painted red\n\n"
+    agent("PUT", address, {"content": f"# Boats\n\n- b\n\n{heading}- a\n"}, if_match='"0"')
+    save_text(MemoryDocument.objects.get(), f"# Boats\n\n- b\n\n{kept}", base_number=1, by=by_person(), reason="no")
+
+    added = agent("PUT", address, {"content": f"# Boats\n\n- b\n\n{kept}\n## {text}\n\n- c\n"}, if_match='"2"').json()
+
+    assert (added["status"] == "held") == is_held
+    assert agent("POST", "/knowledge", {"content": text}).json()["held"] == is_held
