@@ -173,7 +173,7 @@ def rejected_edits(workspace: Workspace) -> QuerySet[Run]:
     runs = Run.objects.filter(
         workspace=workspace, kind=Run.Kind.EDIT, origin=Run.Origin.AGENT, status=Run.Status.CANCELLED
     )
-    return runs.alias(superseded=JSONKey("proposal", "superseded")).filter(superseded=None)
+    return runs.alias(superseded=JSONKey("proposal", "superseded")).filter(superseded__isnull=True)
 
 
 def keys_like_decided_ones(workspace: Workspace, keys: Collection[str]) -> set[str]:

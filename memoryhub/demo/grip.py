@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from memoryhub.demo.script import Script, as_of, blocks, dated, moment, pair, put, read_scripts, tool_use
 from memoryhub.demo.work import routine
+from memoryhub.lib.layouts.file_names import safe_name
 from memoryhub.lib.layouts.grip import content_id
 
 KNOWLEDGE = [
@@ -67,7 +67,7 @@ def _write_session(folder: Path, script: Script, at: datetime) -> None:
         "created_at": (at - timedelta(days=20)).timestamp(),
         "updated_at": at.timestamp(),
     }
-    name = re.sub(r"[^\w\-.]", "_", script.key)
+    name = safe_name(script.key, "grip")
     put(folder / f"{name}.json", json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 

@@ -26,7 +26,7 @@ _LINE_OR_DIRECTION = re.compile("[\x01-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 _NOT_SHOWN = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _BLANK = r"\s\u00ad\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff"
 VISIBLE_LINE = f"^[^{_NOT_SHOWN}]*[^{_NOT_SHOWN}{_BLANK}][^{_NOT_SHOWN}]*$"  # for JSON Schema too
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class BadJSON(Invalid):
@@ -81,7 +81,7 @@ class Decoded:
 
 def clean_text(text: str) -> str:
     """Return text with NUL and lone surrogates as visible escapes such as ``\\u0000``."""
-    return _UNSTORABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return UNSTORABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def is_visible_line(text: str) -> bool:

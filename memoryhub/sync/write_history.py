@@ -10,14 +10,13 @@ from typing import Any
 
 from memoryhub.lib.json_numbers import dump_json, respelled
 from memoryhub.lib.layouts.documents import one_entry
-from memoryhub.lib.layouts.grip import escape_times
+from memoryhub.lib.layouts.grip import ARCHIVE, escape_times
 from memoryhub.lib.layouts.records import HistoryRecord, text_hash
 from memoryhub.lib.layouts.write import unknown_records
 
 _NANOBOT_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\]")
 _GRIP_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\]")
 _JOURNAL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
-_ARCHIVE = re.compile(r"HISTORY\.archive\.\d+\.md")
 
 
 def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]:
@@ -76,7 +75,7 @@ def grip_log(entries: Iterable[HistoryRecord], fallback: datetime) -> Iterator[t
             prefix = _second(entry.occurred_at) if entry.occurred_at else before
         before = prefix
         name = entry.file.rpartition("/")[2]
-        is_archive = entry.is_archived and _ARCHIVE.fullmatch(name)
+        is_archive = entry.is_archived and ARCHIVE.fullmatch(name)
         yield name if is_archive else "HISTORY.md", f"{prefix} {escape_times(entry.content)}\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
@@ -18,14 +17,13 @@ from memoryhub.lib.content_check.stand_ins import pk_in, served_name
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
-from memoryhub.lib.text.facts import split_sections
+from memoryhub.lib.text.facts import BULLET, split_sections
 from memoryhub.lib.text.merge import merge_texts
 from memoryhub.lib.text.separated import split_entries, with_entry, without_entries
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
-_BULLET = re.compile(r"^\s*[-*+]\s+")
 NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
 CURATED = ("pinned", "last_verified_at", "review_by")
 
@@ -207,7 +205,7 @@ def with_fact(document: MemoryDocument, fact: Fact, *, text: str, category: str,
         after = with_entry(before, document.separator, _checked_entry(document, text), at=fact.line)
         return after, split_entries(after, document.separator)[place].line
     lines = before.split("\n")
-    bullet = _BULLET.match(lines[fact.line - 1])
+    bullet = BULLET.match(lines[fact.line - 1])
     mark = bullet.group() if bullet else "- "
     new = f"{mark}{f'[{category}] ' if category else ''}{' '.join(clean_text(text).split())}"
     place = fact.line - 1

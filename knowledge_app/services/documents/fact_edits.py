@@ -13,11 +13,11 @@ from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import Saved, keep_curation, save_text, without_facts
 from knowledge_app.services.documents.revisions import lock_document, revise_document
 from memoryhub.lib.errors import Conflict, Invalid
+from memoryhub.lib.text.facts import BULLET
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By
 
-_BULLET = re.compile(r"^\s*[-*+]\s+")
-_WITH_CATEGORY = re.compile(rf"{_BULLET.pattern}\[[\w-]{{1,64}}\]\s+")
+_WITH_CATEGORY = re.compile(rf"{BULLET.pattern}\[[\w-]{{1,64}}\]\s+")
 _CATEGORY = re.compile(r"[\w-]{0,64}")
 
 
@@ -57,7 +57,7 @@ def recategorise_facts(document: MemoryDocument, facts: Collection[int], categor
 
 
 def _with_category(line: str, fact: Fact, category: str) -> str:
-    bullet = _BULLET.match(line)
+    bullet = BULLET.match(line)
     old = _WITH_CATEGORY.match(line) if fact.category else bullet
     rest = line[old.end() :] if old else line
     return f"{bullet.group() if bullet else '- '}{f'[{category}] ' if category else ''}{rest}"

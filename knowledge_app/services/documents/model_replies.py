@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.text.facts import BULLET
 from memoryhub.lib.validation import DUPLICATE_KEY, BadJSON, Decoded, clean_text, decode_json, json_text
 
 MAX_ENTRY = 8_000  # characters
@@ -25,7 +26,7 @@ _PLACEHOLDER = re.compile(
 _ERROR = re.compile(
     r"^\W*(error|exception|traceback|<!doctype|<html|internal server error|service unavailable)\b", re.I
 )
-_BULLET = re.compile(r"^\s*[-*+]\s+(\S.*)$")
+_BULLET = re.compile(rf"{BULLET.pattern}(\S.*)$")
 _NOTHING = re.compile(r"^\W*no new facts\W*$", re.IGNORECASE)
 
 

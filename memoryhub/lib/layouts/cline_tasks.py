@@ -13,6 +13,7 @@ from typing import Any
 
 from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
+from memoryhub.lib.layouts.file_names import last_part
 from memoryhub.lib.layouts.json_file import load_json, open_json
 from memoryhub.lib.layouts.jsonl import placeholder, title_of, with_hash, without_binary
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
@@ -57,7 +58,7 @@ def projects(folder: Folder) -> list[Project]:
         found.append(
             Project(
                 name=place or NO_PROJECT,
-                label=re.split(r"[/\\]", place.rstrip("/\\"))[-1] or NO_PROJECT,
+                label=last_part(place) or NO_PROJECT,
                 path=place,
                 session_count=len(paths),
                 byte_count=sum(folder.size(path) for path in paths),

@@ -11,6 +11,12 @@ _NOT_IN_NANOBOT = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 _NOT_IN_GRIP = re.compile(r"[^\w\-.]")
 MAX_STEM_BYTES = 200  # file systems allow 255 with the extension
 HASH_DIGITS = 12
+_SEPARATOR = re.compile(r"[/\\]")
+
+
+def last_part(path: str) -> str:
+    """Return the last part of a path of any system, "" for a root."""
+    return _SEPARATOR.split(path.rstrip("/\\"))[-1]
 
 
 def encoded_name(key: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from memoryhub.lib.search.fields import ALIASES
 from memoryhub.lib.search.tokenizing import PAIRED, fold, is_emoji
+from memoryhub.lib.validation import UNSTORABLE
 
 MAX_CHARS = 512
 MIN_PREFIX = 3  # letters of a partial word that is searched as a prefix
@@ -23,7 +24,6 @@ _TOKEN = re.compile(
 )
 _VALUE = re.compile(rf"({QUOTED})[^,]*|([^,]+)")
 _BARE = re.compile(r"[^\W_][\w.@/:#+-]*")
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _WORD = re.compile(rf"(?:[^\W_]|[{PAIRED}])+")
 _ORDINARY = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+|[^\W\d_]{2,}/[^\W\d_]{2,}")
 _JOINERS = frozenset("_./\\:@#+-&=%~$*")
@@ -49,7 +49,7 @@ class Token:
 
 def clean_query(text: str) -> str:
     """Return the first 512 characters of a query, with a space for characters that can't be stored."""
-    return _UNSTORABLE.sub(" ", text[:MAX_CHARS])
+    return UNSTORABLE.sub(" ", text[:MAX_CHARS])
 
 
 def tokenize(text: str) -> list[Token]:

@@ -13,7 +13,8 @@ from memoryhub.lib.text.separated import separator_in, split_entries
 from memoryhub.lib.text_caches import text_cache
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
-_BULLET = re.compile(r"^\s*[-*+]\s+(?:\[(?P<category>[\w-]{1,64})\]\s+)?(?P<text>\S.*?)\s*$")
+BULLET = re.compile(r"^\s*[-*+]\s+")
+_FACT = re.compile(rf"{BULLET.pattern}(?:\[(?P<category>[\w-]{{1,64}})\]\s+)?(?P<text>\S.*?)\s*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 MIN_SIMILARITY = 0.6  # difflib ratio from which two lines of a section are the same fact
 MAX_COMPARED = 200  # lines per section compared for similarity; further lines match only if equal
@@ -75,7 +76,7 @@ def fact_lines(text: str, separator: str = "") -> list[FactLine]:
             continue
         elif heading := _HEADING.match(line):
             section = heading.group(2)
-        elif bullet := _BULLET.match(line):
+        elif bullet := _FACT.match(line):
             facts.append(FactLine(section, bullet["category"] or "", bullet["text"], number))
     return facts
 

@@ -12,6 +12,7 @@ from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Skippe
 from memoryhub.lib.layouts.claude_code import forks
 from memoryhub.lib.layouts.claude_code.session import read_records
 from memoryhub.lib.layouts.documents import empty_file, read_document, unreadable_file
+from memoryhub.lib.layouts.file_names import last_part
 from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
 from memoryhub.lib.layouts.message_parts import call_ref, own_id
@@ -75,7 +76,7 @@ def _project(folder: Folder, parent: str) -> Project:
     name = parent.rpartition("/")[2] or clean_text(folder.path.name)
     return Project(
         name=name,
-        label=re.split(r"[/\\]", path.rstrip("/\\"))[-1] or name,
+        label=last_part(path) or name,
         path=path,
         session_count=len(sessions),
         byte_count=sum(folder.size(file) for file in files),

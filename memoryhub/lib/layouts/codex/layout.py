@@ -11,6 +11,7 @@ from typing import Any
 from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.layouts.codex.session import Rollout, read_rollout
 from memoryhub.lib.layouts.documents import empty_file, read_document, unreadable_file
+from memoryhub.lib.layouts.file_names import last_part
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import own_id
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem, Project
@@ -114,7 +115,7 @@ def projects(folder: Folder) -> list[Project]:
 def _project(folder: Folder, name: str, paths: list[str]) -> Project:
     return Project(
         name=name,
-        label=re.split(r"[/\\]", name.rstrip("/\\"))[-1] or name,
+        label=last_part(name) or name,
         path="" if name == NO_FOLDER else name,
         session_count=len(paths),
         byte_count=sum(folder.size(path) for path in paths),
