@@ -3,10 +3,8 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import CachedResponse, EditedRow, KnowledgeEntry, Observation
-from knowledge_app.services.decisions import decided_fields
 from knowledge_app.services.rows import undoable_edits
 from knowledge_app.services.rows.importing import import_knowledge
-from knowledge_app.services.rows.knowledge import save_entry
 from knowledge_app.services.rows.undoable_edits import carry_out_edit, edit_rows, undo_edit
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
@@ -14,7 +12,7 @@ from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import LeaseLost, RunNotFitting, cancel_run, claim_run
-from tests.hub import AGENT, NOW, PERSON, figures, raises_code
+from tests.hub import NOW, PERSON, figures, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -91,118 +89,12 @@ def test_undoing_leaves_what_was_changed_since(workspace):
     assert [row.category for row in KnowledgeEntry.objects.order_by("id")] == ["error_pattern", "learned_fact"]
 
 
-@pytest.mark.parametrize("table", ["knowledge", "observations"])
-@pytest.mark.parametrize("days", [(), (0,), (-1, 0)])
-def test_a_text_that_is_put_back_is_verified_as_it_was_although_another_one_was_since(workspace, table, days):
-    if table == "knowledge":
-        row = knowledge(workspace)
-    else:
-        row = Observation.objects.create(workspace=workspace, uid="u", category="finding", content="likes tea")
-
-    def edit(day: int, action: str, **values: str) -> Run:
-        by = By(PERSON, NOW + timedelta(day))
-        return edit_rows(workspace, table, action, [row.pk], values=values, by=by)
-
-    for day in days:
-        edit(day, "verify")
-    run = edit(1, "assign", content="likes coffee")
-    edit(2, "verify")
-    edit(3, "verify")
-
-    undo_edit(run, by=By(PERSON, NOW + timedelta(4)))
-
-    row.refresh_from_db()
-    assert (row.content, row.last_verified_at) == ("likes tea", NOW if days else None)
-
-
-def test_an_undone_edit_of_a_person_decides_nothing(workspace):
-    row = knowledge(workspace)
-    run = recategorise(workspace, [row])
-    assert decided_fields([row]) == {row.pk: {"category"}}
-
-    undoing = undo_edit(run, by=BY)
-    row.refresh_from_db()
-    assert decided_fields([row]) == {row.pk: set()}
-
-    undo_edit(undoing, by=BY)
-    row.refresh_from_db()
-    assert decided_fields([row]) == {row.pk: {"category"}}
-
-
-def test_a_person_who_undoes_an_agents_edit_decides_about_it(workspace):
-    row = knowledge(workspace)
-    values = {"category": "user_preference"}
-    run = edit_rows(workspace, "knowledge", "assign", [row.pk], values=values, by=By(AGENT, NOW))
-
-    undo_edit(run, by=BY)
-
-    row.refresh_from_db()
-    assert decided_fields([row]) == {row.pk: {"category"}}
-
-
-def test_a_text_that_is_put_back_is_still_verified_if_it_was(workspace):
-    row = knowledge(workspace, last_verified_at=NOW)
-    run = edit_rows(workspace, "knowledge", "assign", [row.pk], values={"content": "likes coffee"}, by=BY)
-
-    undo_edit(run, by=BY)
-
-    row.refresh_from_db()
-    assert (row.content, row.last_verified_at) == ("likes tea", NOW)
-
-
 def test_an_edit_can_be_undone_once(workspace):
     run = recategorise(workspace, [knowledge(workspace)])
     undo_run(run, by=BY)
 
     with pytest.raises(RunNotFitting):
         undo_run(Run.objects.get(pk=run.pk), by=BY)
-
-
-def test_tags_are_added_and_taken_away_in_their_order(workspace):
-    row = knowledge(workspace, tags=["a", "b"])
-
-    edit_rows(workspace, "knowledge", "tag", [row.pk], values={"add": ["c", "a"], "remove": ["b"]}, by=BY)
-
-    row.refresh_from_db()
-    assert row.tags == ["a", "c"]
-
-
-@pytest.mark.parametrize(
-    ("count", "add", "remove", "left"), [(49, "a", "", 50), (60, "", "0", 59), (60, "a", "0", 60)]
-)
-def test_tags_within_the_limit_are_changed(workspace, count, add, remove, left):
-    row = knowledge(workspace, tags=[str(number) for number in range(count)])
-
-    edit_rows(workspace, "knowledge", "tag", [row.pk], values={"add": [*add], "remove": [*remove]}, by=BY)
-
-    row.refresh_from_db()
-    assert len(row.tags) == left
-
-
-@pytest.mark.parametrize("action", ["tag", "recategorise"])
-def test_an_edit_that_would_give_a_row_too_many_tags_is_refused_with_the_row(workspace, action):
-    row, other = knowledge(workspace, tags=[str(number) for number in range(49)]), knowledge(workspace, "likes cats")
-    values = {"category": "user_preference", "add": ["a", "b"], "remove": []}
-
-    with raises_code("too_many_tags") as caught:
-        edit_rows(workspace, "knowledge", action, [other.pk, row.pk], values=values, by=BY)
-
-    assert f"#{row.pk}" in caught.value.message
-    row.refresh_from_db()
-    other.refresh_from_db()
-    assert (len(row.tags), other.tags, row.category) == (49, [], "learned_fact")
-    assert not Run.objects.exists()
-
-
-def test_an_entry_with_more_tags_than_allowed_can_lose_one_at_a_time(workspace):
-    row = knowledge(workspace, tags=[str(number) for number in range(60)])
-
-    save_entry(row, {"tags": row.tags[1:]}, by=BY)
-
-    row.refresh_from_db()
-    assert len(row.tags) == 59
-    with raises_code("bad_knowledge"):
-        save_entry(row, {"tags": [*row.tags, "new"]}, by=BY)
 
 
 def test_merging_keeps_the_first_with_what_the_others_add(workspace):
@@ -219,16 +111,6 @@ def test_merging_keeps_the_first_with_what_the_others_add(workspace):
     keep.refresh_from_db()
     other.refresh_from_db()
     assert (keep.tags, keep.access_count, other.withdrawn_at) == (["a"], 2, None)
-
-
-def test_merging_keeps_all_tags_even_beyond_the_limit_for_new_ones(workspace):
-    keep = knowledge(workspace, tags=[f"a{number}" for number in range(40)])
-    other = knowledge(workspace, "likes  tea!", tags=[f"b{number}" for number in range(40)])
-
-    edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], by=BY)
-
-    keep.refresh_from_db()
-    assert keep.tags == [f"a{number}" for number in range(40)] + other.tags
 
 
 def test_a_removed_row_comes_back_with_its_number(workspace):

@@ -1,0 +1,76 @@
+"""What people verified and decided is as it was before an edit that is undone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from knowledge_app.models import Observation
+from knowledge_app.services.decisions import decided_fields
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
+from sessions_app.models import Run
+from sessions_app.services.audit import By
+from tests.hub import AGENT, NOW, PERSON
+from tests.knowledge_app.test_edits import BY, knowledge, recategorise
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("table", ["knowledge", "observations"])
+@pytest.mark.parametrize("days", [(), (0,), (-1, 0)])
+def test_a_text_that_is_put_back_is_verified_as_it_was_although_another_one_was_since(workspace, table, days):
+    if table == "knowledge":
+        row = knowledge(workspace)
+    else:
+        row = Observation.objects.create(workspace=workspace, uid="u", category="finding", content="likes tea")
+
+    def edit(day: int, action: str, **values: str) -> Run:
+        by = By(PERSON, NOW + timedelta(day))
+        return edit_rows(workspace, table, action, [row.pk], values=values, by=by)
+
+    for day in days:
+        edit(day, "verify")
+    run = edit(1, "assign", content="likes coffee")
+    edit(2, "verify")
+    edit(3, "verify")
+
+    undo_edit(run, by=By(PERSON, NOW + timedelta(4)))
+
+    row.refresh_from_db()
+    assert (row.content, row.last_verified_at) == ("likes tea", NOW if days else None)
+
+
+def test_an_undone_edit_of_a_person_decides_nothing(workspace):
+    row = knowledge(workspace)
+    run = recategorise(workspace, [row])
+    assert decided_fields([row]) == {row.pk: {"category"}}
+
+    undoing = undo_edit(run, by=BY)
+    row.refresh_from_db()
+    assert decided_fields([row]) == {row.pk: set()}
+
+    undo_edit(undoing, by=BY)
+    row.refresh_from_db()
+    assert decided_fields([row]) == {row.pk: {"category"}}
+
+
+def test_a_person_who_undoes_an_agents_edit_decides_about_it(workspace):
+    row = knowledge(workspace)
+    values = {"category": "user_preference"}
+    run = edit_rows(workspace, "knowledge", "assign", [row.pk], values=values, by=By(AGENT, NOW))
+
+    undo_edit(run, by=BY)
+
+    row.refresh_from_db()
+    assert decided_fields([row]) == {row.pk: {"category"}}
+
+
+def test_a_text_that_is_put_back_is_still_verified_if_it_was(workspace):
+    row = knowledge(workspace, last_verified_at=NOW)
+    run = edit_rows(workspace, "knowledge", "assign", [row.pk], values={"content": "likes coffee"}, by=BY)
+
+    undo_edit(run, by=BY)
+
+    row.refresh_from_db()
+    assert (row.content, row.last_verified_at) == ("likes tea", NOW)
