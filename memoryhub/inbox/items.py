@@ -21,6 +21,7 @@ from knowledge_app.models import Concern, HeldChange, HeldRow, KeyValue, MemoryD
 from memoryhub.hygiene.rows import rows_at, shown_text
 from memoryhub.inbox.attention import budget_items, folder_items, late_items, run_text
 from memoryhub.inbox.attention_items import AttentionItem
+from memoryhub.inbox.change_lines import LINES_CHARS, worst_line
 from memoryhub.inbox.decisions import noted_imports
 from memoryhub.inbox.failures import delivery_item, import_items, job_item
 from memoryhub.inbox.queue import QueueRow
@@ -32,7 +33,6 @@ from sessions_app.models import ImportReport, Membership, Run, WebhookDelivery, 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
 TITLE_CHARS = 160
 READ_CHARS = 2_000
-READ_LINES = 60_000  # characters of a document in which the first changed line is looked for
 SEVERITIES = ("problem", "warning", "info")
 KINDS = {  # label of the filter, label of one item
     "change": (gettext_lazy("Changes"), gettext_lazy("Change")),
@@ -62,8 +62,8 @@ REASONS: dict[str, Promise] = {
 @dataclass(frozen=True)
 class InboxItem:
     """One item. ``quote``: what an agent says about it. ``url``: the page of its row. ``refusal``: why the person may
-    not decide it, "" if they may. ``line``: the first line that a change adds or removes, with its sign. ``chips``:
-    its findings after the worst, which is in the title."""
+    not decide it, "" if they may. ``line``: the changed line with the worst finding, or the first one, with its sign.
+    ``chips``: its findings after the worst, which is in the title."""
 
     row: QueueRow
     title: str
@@ -158,15 +158,15 @@ def _sentence(text: str) -> str:
 def _changes(pks: Collection[int]) -> dict[int, _Text]:
     rows = HeldChange.objects.filter(pk__in=pks).select_related("document").defer("proposed", "raw")
     rows = rows.annotate(
-        old_start=Coalesce(Substr("ours__content", 1, READ_LINES), Value("")),
-        new_start=Substr("proposed", 1, READ_LINES),
+        old_start=Coalesce(Substr("ours__content", 1, LINES_CHARS), Value("")),
+        new_start=Substr("proposed", 1, LINES_CHARS),
     )
     return {
         row.pk: _Text(
             short(row.title),
             row.author,
             quote=short(masked(row.reason)) if row.has_own_reason else "",
-            line=_first_line(row.old_start, row.new_start),
+            line=_line_of(row),
             chips=tuple(row.findings[1:]),
             is_grave=row.is_grave,
         )
@@ -174,14 +174,10 @@ def _changes(pks: Collection[int]) -> dict[int, _Text]:
     }
 
 
-def _first_line(old: str, new: str) -> tuple[str, str]:
-    """Return the first line that a text adds, or else removes, with its sign and without secrets."""
-    before, after = (text.split("\n")[: -1 if len(text) == READ_LINES else None] for text in (old, new))
-    for sign, lines, others in (("+", after, set(before)), ("−", before, set(after))):
-        for line in lines:
-            if line.strip() and line not in others:
-                return sign, short(masked(line))
-    return "", ""
+def _line_of(change: Any) -> tuple[str, str]:
+    """Return the line of a change to show, with its sign and without secrets."""
+    sign, line = worst_line(change, change.old_start, change.new_start)
+    return sign, short(masked(line))
 
 
 def _held_rows(pks: Collection[int]) -> dict[int, _Text]:
