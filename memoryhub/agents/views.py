@@ -195,7 +195,8 @@ def _connect_context(
     request: HttpRequest, workspace: Workspace, *, text: str = "", token: ApiToken | None = None
 ) -> dict[str, Any]:
     """Return the context of the Connect page. ``text``: a token that was just created."""
-    since = int(timezone.now().timestamp())
+    now = timezone.now()
+    since = int(now.timestamp())
     query = f"since={since}" + (f"&token={token.pk}" if token else "")
     chosen = request.GET.get("kind", "")
     may_make = has_role(request.user, workspace, OPERATOR)
@@ -216,6 +217,7 @@ def _connect_context(
         "sync_url": _sync_url(workspace) if may_make else "",
         "kind": chosen if chosen in KINDS else KINDS[0],
         "may_make": may_make,
+        "may_be_called": ApiToken.objects.filter(valid_tokens(now), workspace=workspace).exists(),
         "first_call_url": f"{reverse('first-call', args=[workspace.slug])}?{query}",
         "manage": manage,
     }

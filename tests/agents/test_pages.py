@@ -211,6 +211,18 @@ def test_the_connect_page_waits_for_the_token_s_first_call(workspace, viewer_cli
     assert "By pilot" in answer.content.decode()
 
 
+def test_the_connect_page_only_waits_once_there_is_a_token(workspace, viewer_client):
+    before = viewer_client.get(url("connect")).content.decode()
+    token, _ = issue(workspace)
+    after = viewer_client.get(url("connect")).content.decode()
+    revoke_token(token, by=By(PERSON, timezone.now()))
+    revoked = viewer_client.get(url("connect")).content.decode()
+
+    assert ["Waiting for the first call" in page for page in (before, after, revoked)] == [False, True, False]
+    assert [url("first-call") in page for page in (before, after, revoked)] == [False, True, False]
+    assert "has no token yet" in before
+
+
 def test_without_a_token_any_call_of_the_workspace_counts(workspace, viewer_client):
     _, text = issue(workspace)
     since = int(timezone.now().timestamp())
