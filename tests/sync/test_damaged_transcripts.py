@@ -91,3 +91,34 @@ def test_what_can_be_read_is_imported_and_each_loss_names_its_line(tmp_path, set
     losses = [one for one in results[0].tally.problems if one.outcome == "rejected" or one.line is not None]
     assert [one.line for one in losses] == ([place] if place else [])
     assert not any((+results[1].tally.added, +results[1].tally.updated))
+
+
+TIMED = ("claude-code", "codex", "gemini-cli")  # the messages of OpenClaw have times of their own
+
+
+@pytest.mark.parametrize("unit", [1, 1000])
+@pytest.mark.parametrize("layout", TIMED)
+def test_times_in_seconds_or_milliseconds_are_read(tmp_path, settings, layout, unit):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path, make = HOMES[layout]
+    records = [one | {"timestamp": (1_793_000_000 + number) * unit} for number, one in enumerate(make())]
+    write(tmp_path / "home", path, [json.dumps(one).encode() for one in records])
+
+    tally = import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())).tally
+
+    assert [int(one.occurred_at.timestamp()) for one in Entry.objects.order_by("position")] == [
+        1_793_000_000 + number for number in range(1, 5)
+    ]
+    assert [problem.what for problem in tally.problems if problem.outcome == "repaired"] == []
+
+
+@pytest.mark.parametrize("layout", TIMED)
+def test_a_time_that_is_none_is_reported(tmp_path, settings, layout):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path, make = HOMES[layout]
+    write(tmp_path / "home", path, [json.dumps(one | {"timestamp": ["now"]}).encode() for one in make()])
+
+    tally = import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())).tally
+
+    assert Entry.objects.count() == len(TEXTS)
+    assert any("timestamp is invalid" in problem.what for problem in tally.problems)

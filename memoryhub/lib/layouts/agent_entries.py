@@ -11,7 +11,7 @@ from memoryhub.lib.layouts.entries import INVALID_TIME, MAX_ID_LENGTH
 from memoryhub.lib.layouts.message_parts import part_text
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, SummaryRecord
-from memoryhub.lib.layouts.times import read_epoch, read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 
 
@@ -95,7 +95,7 @@ def time_of(counts: ProblemCounts, zone: tzinfo, *values: Any) -> tuple[datetime
     """
     given = [value for value in values if value is not None]
     for value in given:
-        moment = read_time(value, zone) if isinstance(value, str) else read_epoch(value)[0]
+        moment = read_moment(value, zone)
         if moment:
             return moment, value if isinstance(value, str) else ""
     if given:

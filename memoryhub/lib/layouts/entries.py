@@ -10,7 +10,7 @@ from typing import Any
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.json_numbers import with_spellings
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, ToolCall
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import BadJSON, canonical_json, json_text
 
 MAX_ID_LENGTH = 512
@@ -156,7 +156,7 @@ def _time(
         if "timestamp" in raw:
             extra["timestamp"] = None
         return None, ""
-    occurred_at = read_time(text, zone)
+    occurred_at = read_moment(text, zone)
     if occurred_at is None:
         repairs.append(INVALID_TIME)
     if not isinstance(text, str):

@@ -22,6 +22,11 @@ def read_time(text: object, zone: tzinfo) -> datetime | None:
         return None
 
 
+def read_moment(value: object, zone: tzinfo) -> datetime | None:
+    """Return a time in UTC, or None. It can be text (see ``read_time``), or seconds or milliseconds since 1970."""
+    return read_time(value, zone) if isinstance(value, str) else read_epoch(value)[0]
+
+
 def naive_time(moment: datetime | None, zone: tzinfo) -> str | None:
     """Return a time as nanobot writes it."""
     return moment.astimezone(zone).replace(tzinfo=None).isoformat() if moment else None

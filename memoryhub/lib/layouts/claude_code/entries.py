@@ -11,7 +11,7 @@ from memoryhub.lib.layouts.jsonl import without_binary
 from memoryhub.lib.layouts.message_parts import call_ref, hash_of, own_id, part_text, parts_text, tool_call
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, ToolCall
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import json_text
 
 MAX_REPEATED_CHARS = 4000  # of a text in ``toolUseResult``, which repeats results in another form
@@ -78,7 +78,7 @@ class Context:
 
     def time(self, record: dict[str, Any]) -> tuple[datetime | None, str]:
         text = record.get("timestamp")
-        moment = read_time(text, self.zone)
+        moment = read_moment(text, self.zone)
         if moment is None and text is not None:
             self.counts.add(INVALID_TIME, REPAIRED, "repaired")
         return moment, text if isinstance(text, str) else "" if text is None else json_text(text)

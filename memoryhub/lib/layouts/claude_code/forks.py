@@ -13,7 +13,7 @@ from typing import Any
 
 from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
 from memoryhub.lib.layouts.message_parts import own_id
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import BadJSON, decode_json
 
 HEAD_LINES = 50
@@ -79,7 +79,7 @@ def _head_of(record: dict[str, Any], opened_at: datetime | None, titles: dict[st
     return Head(
         is_transcript=True,
         first_id=record["uuid"],
-        first_time=read_time(record.get("timestamp"), UTC),
+        first_time=read_moment(record.get("timestamp"), UTC),
         opened_at=opened_at,
         is_after_compaction=record.get("subtype") == "compact_boundary",
         cwd=cwd if isinstance(cwd, str) else "",
@@ -90,7 +90,7 @@ def _head_of(record: dict[str, Any], opened_at: datetime | None, titles: dict[st
 def _time(record: dict[str, Any]) -> datetime | None:
     snapshot = record.get("snapshot")
     inner = snapshot.get("timestamp") if isinstance(snapshot, dict) else None
-    return read_time(record.get("timestamp") or inner, UTC)
+    return read_moment(record.get("timestamp") or inner, UTC)
 
 
 class Family:

@@ -24,7 +24,7 @@ from memoryhub.lib.layouts.jsonl import json_lines, title_of, without_binary
 from memoryhub.lib.layouts.message_parts import hash_of, own_id, parts_text
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, Problem, SessionRecord, SummaryRecord
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 
 ITEM_TYPES = (*MESSAGES, *CALLS, *RESULTS, *LEFT_OUT, "reasoning")
 BOOKKEEPING = {
@@ -112,8 +112,8 @@ class Rollout:
 
     def _time(self, record: dict[str, Any]) -> ItemTime:
         text = record.get("timestamp")
-        moment = read_time(text, self._zone)
-        if isinstance(text, str) and moment is None:
+        moment = read_moment(text, self._zone)
+        if text is not None and moment is None:
             self.counts.add(INVALID_TIME, REPAIRED, "repaired")
         return ItemTime(moment, text if isinstance(text, str) else "")
 
@@ -249,7 +249,7 @@ class Rollout:
             entries=self.entries,
             summaries=self.summaries,
             title=title_of(title or self._title or prompt),
-            created_at=read_time(self.meta.get("timestamp"), self._zone) or min(times, default=None),
+            created_at=read_moment(self.meta.get("timestamp"), self._zone) or min(times, default=None),
             updated_at=max(times, default=None),
             is_by_id=True,
             forked_from=f"codex:{forked_from}" if forked_from else "",

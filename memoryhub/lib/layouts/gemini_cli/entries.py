@@ -26,7 +26,7 @@ from memoryhub.lib.layouts.records import (
     SummaryRecord,
     ToolCall,
 )
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import brief, clean_text, json_text, visible_line
 
 INJECTED = ("<session_context>", "<environment_context>")  # beginnings of texts that the program adds
@@ -63,8 +63,8 @@ def session_record(
         entries=_with_session(entries, name),
         summaries=converter.summaries,
         title=title_of(title),
-        created_at=read_time(metadata.get("startTime"), zone) or min(times, default=None),
-        updated_at=read_time(metadata.get("lastUpdated"), zone) or max(times, default=None),
+        created_at=read_moment(metadata.get("startTime"), zone) or min(times, default=None),
+        updated_at=read_moment(metadata.get("lastUpdated"), zone) or max(times, default=None),
         is_by_id=True,
         parent_key=f"{program}:{visible_line(clean_text(parent))}" if parent else "",
         extra={key: value for key, value in metadata.items() if key not in METADATA},
@@ -244,7 +244,7 @@ class _Converter:
 
     def _time(self, record: dict[str, Any]) -> tuple[datetime | None, str]:
         text = record.get("timestamp")
-        occurred_at = read_time(text, self.zone)
+        occurred_at = read_moment(text, self.zone)
         if text is None:
             return None, ""
         if occurred_at is None:

@@ -28,7 +28,7 @@ from memoryhub.lib.layouts.records import (
     text_hash,
     unknown_record,
 )
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import BadJSON, brief, decode_json, decode_utf8
 
 
@@ -131,7 +131,7 @@ def _journal_record(value: dict[str, Any], path: str, zone: tzinfo) -> HistoryRe
     return HistoryRecord(
         content=value["content"],
         source_hash="",
-        occurred_at=read_time(text, zone),
+        occurred_at=read_moment(text, zone),
         occurred_at_text=text if isinstance(text, str) else "",
         session_key=key if isinstance(key, str) else "",
         file=path,

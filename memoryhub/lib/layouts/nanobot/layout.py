@@ -32,7 +32,7 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
     unknown_record,
 )
-from memoryhub.lib.layouts.times import naive_time, read_time
+from memoryhub.lib.layouts.times import naive_time, read_moment
 from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8, visible_line
 
 WORKSPACE_ID = re.compile(r"[0-9a-f]{32}")
@@ -268,7 +268,7 @@ def _metadata_time(
 ) -> datetime | None:
     """Parse a time of the metadata. One that isn't in nanobot's own form is kept in ``extra``, for an export."""
     text = metadata.get(name)
-    moment = read_time(text, zone)
+    moment = read_moment(text, zone)
     if moment is None and text is not None:
         problems.append(Problem(path, 1, f"{name} is {brief(text)}, not a time", "kept as an extra field", "noted"))
     if text != naive_time(moment, zone):
