@@ -62,6 +62,8 @@ DAMAGES = {
     "bytes": (lambda lines: [one.replace(b"three", b"thr\xffe") for one in lines], [TEXTS[2]], BAD),
     "twice": (lambda lines: [copy for one in lines for copy in (one, one)], [], None),
     "mark": (lambda lines: [b"\xef\xbb\xbf" + lines[0], *lines[1:]], [], None),
+    "joined": (lambda lines: [*lines[: BAD - 1], lines[BAD - 1] + lines[BAD], *lines[BAD + 1 :]], [], None),
+    "killed": (lambda lines: [*lines[: BAD - 1], lines[BAD - 1][:-9] + lines[BAD]], [TEXTS[2]], BAD),
     "windows": (lambda lines: [one + b"\r" for one in lines], [], None),
 }
 
@@ -122,3 +124,15 @@ def test_a_time_that_is_none_is_reported(tmp_path, settings, layout):
 
     assert Entry.objects.count() == len(TEXTS)
     assert any("timestamp is invalid" in problem.what for problem in tally.problems)
+
+
+def test_a_line_of_very_many_records_is_read_in_time(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path, make = HOMES["codex"]
+    records = [json.dumps(one).encode() for one in make()]
+    write(tmp_path / "home", path, [*records[:2], records[2] * 5_000, *records[3:]])
+
+    tally = import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())).tally
+
+    assert sorted(Entry.objects.values_list("content", flat=True)) == sorted(TEXTS)
+    assert [problem.line for problem in tally.problems if problem.outcome == "rejected"] == [3]

@@ -13,11 +13,13 @@ from memoryhub.lib.layouts.documents import EXCERPT_BYTES
 from memoryhub.lib.layouts.entries import rejection_reason
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
 from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, Problem
-from memoryhub.lib.validation import BadJSON, canonical_json, decode_json
+from memoryhub.lib.validation import BadJSON, Decoded, canonical_json, decode_json
 
 MAX_LISTED = 20  # invalid lines of a file that are reported one by one
 MIN_BASE64 = 256  # characters; shorter strings stay, unless their type is given
 TITLE_CHARS = 80
+MAX_JOINED, MAX_STARTS = 20, 20  # records in a line, and ways in which records begin
+_START = re.compile(rb'\{\s*"[^"\\]{1,40}"')
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]+={0,2}\s*")
 _DATA_URL = re.compile(r"data:([\w.+-]+)/[^,]{0,200};base64,")
 
@@ -25,27 +27,64 @@ _DATA_URL = re.compile(r"data:([\w.+-]+)/[^,]{0,200};base64,")
 def json_lines(stream: Stream, path: str, problems: list[Problem]) -> Iterator[tuple[int, Any]]:
     """Yield ``(number, value)`` of each line that is JSON; add a problem for each one that isn't.
 
-    An invalid last line is only noted: the program may be writing it.
+    An invalid last line is only noted: the program may be writing it. A line can have several records, if the program
+    was killed while it wrote one and then went on.
     """
     repairs = ProblemCounts(path)
     bad: list[Problem] = []
+    starts: set[bytes] = set()
     last = 0
     for number, raw in stream.lines():
         if raw is None:
             bad.append(Problem(path, number, f"the line is longer than {MAX_LINE_BYTES // 2**20} MB", "", "rejected"))
             last = number
         elif raw.strip():
-            last = number
-            try:
-                decoded = decode_json(raw.decode("utf-8"))
-            except (UnicodeDecodeError, BadJSON) as error:
-                bad.append(Problem(path, number, rejection_reason(error), "", "rejected", raw[:EXCERPT_BYTES]))
-            else:
-                for repair in decoded.repairs:
-                    repairs.add(repair, REPAIRED, "repaired")
-                yield number, decoded.value
+            records = _joined_records(raw, starts)
+            last = number if len(records) == 1 else 0
+            for record in records:
+                if isinstance(record, Decoded):
+                    for repair in record.repairs:
+                        repairs.add(repair, REPAIRED, "repaired")
+                    yield number, record.value
+                else:
+                    bad.append(Problem(path, number, record[1], "", "rejected", record[0][:EXCERPT_BYTES]))
     problems += _line_problems(path, bad, last)
     problems += repairs.problems()
+
+
+def _joined_records(line: bytes, starts: set[bytes]) -> list[Decoded | tuple[bytes, str]]:
+    """Return the records of a line in order; for a part that isn't JSON, its bytes and the reason.
+
+    ``starts``: how the file's records begin; that of a valid line is added.
+    """
+    found = _decoded(line)
+    if isinstance(found, Decoded):
+        starts.update(match[0] for match in [_START.match(line)] if match and len(starts) < MAX_STARTS)
+        return [found]
+    after: list[Decoded | tuple[bytes, str]] = []
+    while not isinstance(found, Decoded) and len(after) < MAX_JOINED and (place := _last_record(line, starts)):
+        after.insert(0, _decoded(line[place:]))
+        line = line[:place]
+        found = _decoded(line)
+    return [found, *after]
+
+
+def _last_record(line: bytes, starts: set[bytes]) -> int:
+    """Return where the last record of a line begins, 0 if it has none besides the first."""
+    places = {match.start() for start in starts for match in re.finditer(re.escape(start), line)}
+    ends_with_record = (place for place in sorted(places)[::-1][:MAX_JOINED] if _is_record(line[place:]))
+    return next(ends_with_record, 0)
+
+
+def _is_record(raw: bytes) -> bool:
+    return isinstance(_decoded(raw), Decoded)
+
+
+def _decoded(raw: bytes) -> Decoded | tuple[bytes, str]:
+    try:
+        return decode_json(raw.decode("utf-8"))
+    except (UnicodeDecodeError, BadJSON) as error:
+        return raw, rejection_reason(error)
 
 
 def _line_problems(path: str, bad: list[Problem], last: int) -> Iterator[Problem]:
