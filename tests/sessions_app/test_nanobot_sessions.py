@@ -164,3 +164,18 @@ def test_the_same_words_at_another_time_are_another_conversation(tmp_path):
     take(tmp_path)
 
     assert said() == [*SAID[:2], *SAID[:2]]
+
+
+def test_other_folders_of_a_workspace_are_not_reported(tmp_path):
+    agent = tmp_path
+    write(agent, [message(0), message(1)])
+    for name in (".git/objects/4b/825dc6", ".git/HEAD", "skills/tea/scripts/kettle.py"):
+        path = agent / "workspace" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("main")
+    (agent / "workspace/memory").mkdir()
+    (agent / "workspace/memory/MEMORY.md").symlink_to(agent / SESSION)
+
+    reported = take(agent)
+
+    assert reported == ["is a link; links are not followed"]

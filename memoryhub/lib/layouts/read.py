@@ -120,13 +120,16 @@ def _is_known(folder: Folder, path: str, layout: str) -> bool:
 
 
 def _skipped_paths(folder: Folder, detected: DetectedLayout) -> Iterator[SkippedPath]:
-    """Yield the links and special files in the places of an agent's memory, and such places themselves."""
+    """Yield the links and special files in the places of an agent's memory, and such places themselves.
+
+    A workspace also has folders of other things: skills, projects, the repository of the memory.
+    """
     paths = dict.fromkeys(join_path(home, place) for home in _homes(detected) for place in MEMORY_FOLDERS)
     for path in paths:
         if folder.exists(path) and not folder.is_folder(path):
             yield SkippedPath(path, folder.skip_reason(path))
         for file in folder.files(path, depth=NESTED_FOLDERS.get(detected.layout, 1)):
-            if isinstance(file, SkippedPath):
+            if isinstance(file, SkippedPath) and not (path.endswith("workspace") and folder.is_folder(file.path)):
                 yield file
 
 
