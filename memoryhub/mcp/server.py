@@ -11,7 +11,8 @@ from mcp.server.lowlevel import NotificationOptions
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolResult, InputRequiredResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from pydantic import ValidationError
 
 from memoryhub.mcp.calls import FindCaller, refusal
@@ -32,7 +33,7 @@ is flagged, and about changes of what others wrote."""
 
 
 class HubServer(MCPServer[FindCaller]):
-    """The SDK's server, with argument errors in the format of the hub's other errors."""
+    """The SDK's server, with errors in the format of the hub's others, and the codes that clients know."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[FindCaller, Any] | None = None
@@ -43,6 +44,13 @@ class HubServer(MCPServer[FindCaller]):
             if isinstance(error.__cause__, ValidationError):
                 return refusal("invalid", _describe(error.__cause__))
             raise
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[FindCaller, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        if name not in {prompt.name for prompt in await self.list_prompts()}:
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:200]}")
+        return await super().get_prompt(name, arguments, context)
 
     async def serve_wire(self, wire: Wire) -> None:
         """Serve standard input and output that were opened before, for early answers."""

@@ -7,6 +7,7 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 
 from knowledge_app.models import Fact, HeldChange, HistoryEntry, KeyValue, Observation
 from knowledge_app.services.documents.editing import start_document
@@ -353,3 +354,12 @@ def test_flagged_texts_are_held_and_not_returned(workspace, tool, arguments):
     assert (row["held"], row["findings"][0]["code"]) == (True, "instruction")
     assert "Held for review: looks like an instruction to a model." in added.content[0].text
     assert not any("evil.example" in str(result.content) for result in found)
+
+
+def test_an_unknown_prompt_is_an_invalid_parameter():
+    async def ask(client):
+        with pytest.raises(MCPError, match="Unknown prompt: load_memories") as raised:
+            await client.get_prompt("load_memories")
+        return raised.value.error.code
+
+    assert in_memory(ask) == INVALID_PARAMS
