@@ -40,7 +40,7 @@ class Talk:
         """Return the text of the answer, and a tool call or None."""
         places = [place for place, (kind, text) in enumerate(self.items) if kind == "user" and TURN.search(text)]
         last = next((text for kind, text in reversed(self.items) if kind == "user"), "")
-        if not TURN.search(last[-400:]) and re.search(r"summary|checkpoint", last[-400:], re.IGNORECASE):
+        if not TURN.search(last[-400:]) and re.search(r"summary|checkpoint|snapshot", last[-400:], re.IGNORECASE):
             return f"<summary>{SUMMARY}</summary>", None
         if not places:
             return "Hello.", None

@@ -156,8 +156,16 @@ def test_a_rewind_to_an_unknown_message_empties_the_conversation_as_in_the_progr
     assert record.entries[0].is_rewound
 
 
-def test_a_compression_folds_the_messages_that_its_summary_replaces(tmp_path):
-    summary = user("x1", [{"text": "<state_snapshot>We set the pool limit.</state_snapshot>"}])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<state_snapshot>We set the pool limit.</state_snapshot>",
+        f"Let me think. {'Hm. ' * 100}<state_snapshot>We set the pool limit.</state_snapshot>",
+        "We set the pool limit.",
+    ],
+)
+def test_a_compression_folds_the_messages_that_its_summary_replaces(tmp_path, text):
+    summary = user("x1", [{"text": text}])
     reply = model("x2", "Got it. Thanks for the additional context!")
     kept = user("u2", [{"text": "b"}])
     change = {"$set": {"messages": [summary, reply, kept]}}

@@ -9,6 +9,7 @@ from typing import Any
 from memoryhub.lib.layouts.agent_entries import short_text
 from memoryhub.lib.layouts.entries import INVALID_TIME, MAX_ID_LENGTH
 from memoryhub.lib.layouts.gemini_cli.log import (
+    REPLY_TO_SUMMARY,
     ChatLog,
     function_part,
     is_thought,
@@ -30,7 +31,6 @@ from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import brief, clean_text, json_text, visible_line
 
 INJECTED = ("<session_context>", "<environment_context>")  # beginnings of texts that the program adds
-REPLY_TO_SUMMARY = "Got it. Thanks for the additional context"
 NOTICES = ("info", "error", "warning")
 METADATA = ("sessionId", "startTime", "lastUpdated", "summary", "messages")
 MESSAGE_FIELDS = ("id", "timestamp", "type", "content", "toolCalls", "thoughts")

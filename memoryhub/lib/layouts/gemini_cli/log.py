@@ -7,6 +7,7 @@ messages again, without their tool calls' results and with new times; what was k
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from memoryhub.lib.layouts.jsonl import placeholder, without_binary
@@ -14,7 +15,8 @@ from memoryhub.lib.layouts.message_parts import MAX_OWN_ID, hash_of
 from memoryhub.lib.layouts.problem_counts import Place, ProblemCounts
 from memoryhub.lib.validation import json_text
 
-SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messages
+SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messages, if the model does as it is told
+REPLY_TO_SUMMARY = "Got it. Thanks for the additional context"  # that the program puts behind this text
 
 
 @dataclass
@@ -93,14 +95,14 @@ class ChatLog:
         """Make these messages the conversation. A new summary among them folds those that are gone."""
         before, self.live = self.live, {}
         summaries = []
-        for message in messages:
+        for message, following in zip_longest(messages, messages[1:]):
             if not isinstance(message, dict):
                 self._reject(f"a message that is {type_name(message)}")
             elif isinstance(message.get("id"), str) and message["id"] in self.messages:
                 self._restate(message)
             else:
                 name = self.add(message)
-                if SNAPSHOT in plain_text(message.get("content"))[:200]:
+                if SNAPSHOT in plain_text(message.get("content"))[:200] or _is_reply(following):
                     summaries.append(name)
         gone = [name for name in before if name not in self.live]
         for name in summaries:
@@ -115,6 +117,12 @@ class ChatLog:
             merged["content"] = without_binary(message.get("content"))
         self.messages[name] = merged
         self.live[name] = None
+
+
+def _is_reply(message: Any) -> bool:
+    """Return whether a message is the program's own reply to a summary."""
+    is_model = isinstance(message, dict) and message.get("type") == "gemini"
+    return is_model and plain_text(message.get("content")).startswith(REPLY_TO_SUMMARY)
 
 
 def type_name(value: Any) -> str:
