@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryhub.lib.content_check import check
-from memoryhub.lib.content_check.check import check_text
+from memoryhub.lib.content_check.check import _passages, _with_neighbours, check_text
 from memoryhub.lib.text.change_guard import check_change
 
 LINES = [
@@ -40,3 +40,11 @@ def test_only_changed_lines_and_what_they_are_joined_with_are_checked(monkeypatc
     check_change("\n".join(before), "\n".join(after))
 
     assert sorted(checked) == numbers
+
+
+def test_lines_that_all_go_on_are_joined_in_linear_time():
+    """Sorting the passage at each of its lines would not finish."""
+    lines = ["x", *["a", "b"] * 50_000]
+    joins = [join for passage in _passages(lines) for join in passage]
+
+    assert _with_neighbours({5}, joins) == set(range(1, len(lines) + 1))

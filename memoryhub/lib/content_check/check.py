@@ -126,13 +126,16 @@ def _suspicious(passages: list[_Passage], lines: list[str]) -> Iterator[_Passage
 
 
 def _with_neighbours(numbers: Collection[int], joins: Iterable[tuple[list[int], str]]) -> set[int]:
-    """Return the numbers of lines, and of all lines that are joined with them, directly or through others."""
+    """Return the numbers of lines, and of all lines that are joined with them, directly or through others.
+
+    Joins are of consecutive lines, in the order of the first; each line is added to its passage once.
+    """
     passages: list[list[int]] = []
     for joined, _ in joins:
         if passages and joined[0] <= passages[-1][-1]:
-            passages[-1] = sorted({*passages[-1], *joined})
+            passages[-1] += [number for number in joined if number > passages[-1][-1]]
         else:
-            passages.append(joined)
+            passages.append([*joined])
     wanted = set(numbers)
     return wanted.union(*(passage for passage in passages if not wanted.isdisjoint(passage)))
 
