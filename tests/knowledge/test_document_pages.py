@@ -128,8 +128,8 @@ def test_facts_of_the_reading_view_lead_to_their_pages(workspace, viewer_client)
 
     page = text(viewer_client, "documents:document", workspace.slug, document.pk)
 
-    assert page.index(f'tea&nbsp;<a class="line-link" href="{tea}">') < page.index(
-        f'rum&nbsp;<a class="line-link" href="{rum}">'
+    assert page.index(f'tea&nbsp;<a class="line-link" href="{tea}"') < page.index(
+        f'rum&nbsp;<a class="line-link" href="{rum}"'
     )
     earlier = viewer_client.get(reverse("documents:document", args=[workspace.slug, document.pk]), {"revision": 1})
     assert "line-link" not in earlier.content.decode()

@@ -73,7 +73,7 @@ def render_linked_markdown(text: str, links: Mapping[int, str], label: str) -> S
 
     def link(found: re.Match[str]) -> str:
         url = html.escape(links[int(found[1])])
-        return f'<a class="line-link" href="{url}"><span class="visually-hidden">{name}</span></a>'
+        return f'<a class="line-link" href="{url}" aria-label="{name}"></a>'
 
     return mark_safe(_LINK_PLACE.sub(link, render_markdown("\n".join(marked))))  # noqa: S308  sanitised, and our own links
 
