@@ -244,7 +244,9 @@ def _live(request: HttpRequest, current: Workspace | None) -> dict[str, Any]:
 def _sections(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
     """Return the workspace's sections, and the tabs of the page's section if the page is one of them."""
     own = Workspace.objects.filter(pk=workspace.pk)
-    counts, waiting = count_parts(own)[workspace.pk], count_waiting(own)
+    counts = count_parts(own)[workspace.pk]
+    waiting: int | None = getattr(request, "waiting_count", None)  # the inbox has counted them
+    waiting = count_waiting(own) if waiting is None else waiting
     here = _current_page(request)
     page = TAB_OF.get(here, here)
     is_operator = has_role(request.user, workspace, Membership.Role.OPERATOR)

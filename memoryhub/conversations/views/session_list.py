@@ -33,7 +33,7 @@ def session_list(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     form = SessionFilterForm(request.GET, channels=_channels(workspace))
     filters = form.cleaned_data if form.is_valid() else {}
-    sessions = matching_sessions(workspace, request)
+    sessions = _filtered(Session.objects.filter(workspace=workspace), filters)
     page = keyset_page(sessions, order=ORDERS[filters.get("sort") or "recent"], params=request.GET)
     context = {
         "workspace": workspace,

@@ -71,6 +71,8 @@ class ListPage:
 
 def _render(request: HttpRequest, scope: QueueScope, base: str, workspace: Workspace | None) -> HttpResponse:
     counts = count_by_kind(scope)
+    if workspace:
+        request.waiting_count = counts.total()  # type: ignore[attr-defined]  # for the navigation
     page = _list_page(request, scope, base, counts)
     if keys := request.GET.getlist("ahead")[:MAX_AHEAD]:
         ahead = [_item_context(request, scope, page, item) for item in page.items if item.key in keys]
