@@ -161,4 +161,4 @@ def test_the_button_queues_one_job(admin_client, monkeypatch):
 
 @pytest.mark.django_db
 def test_only_hub_operators_open_the_demo(stranger_client):
-    assert stranger_client.post("/demo/").status_code == 404
+    assert stranger_client.post("/demo/").status_code == 403
