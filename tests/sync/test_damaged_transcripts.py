@@ -136,3 +136,17 @@ def test_a_line_of_very_many_records_is_read_in_time(tmp_path, settings):
 
     assert sorted(Entry.objects.values_list("content", flat=True)) == sorted(TEXTS)
     assert [problem.line for problem in tally.problems if problem.outcome == "rejected"] == [3]
+
+
+@pytest.mark.parametrize("end", [b"}", b"}]", b"}]}"])
+def test_a_part_of_an_incomplete_record_is_no_record(tmp_path, settings, end):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path, make = HOMES["openclaw"]
+    lines = [json.dumps(one).encode() for one in make()]
+    cut = b'{"type": "message", "id": "m9", "message": {"role": "user", "content": [{"type": "text", "text": "tea"'
+    write(tmp_path / "home", path, [*lines, cut + end])
+
+    tally = import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())).tally
+
+    assert sorted(Entry.objects.values_list("content", flat=True)) == sorted(TEXTS)
+    assert [(one.line, one.outcome) for one in tally.problems] == [(6, "noted")]

@@ -19,6 +19,7 @@ MAX_LISTED = 20  # invalid lines of a file that are reported one by one
 MIN_BASE64 = 256  # characters; shorter strings stay, unless their type is given
 TITLE_CHARS = 80
 MAX_JOINED, MAX_STARTS = 20, 20  # records in a line, and ways in which records begin
+Starts = dict[tuple[str, ...], bytes]  # how a file's records begin, by their first two keys
 _START = re.compile(rb'\{\s*"[^"\\]{1,40}"')
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\-\s]+={0,2}\s*")
 _DATA_URL = re.compile(r"data:([\w.+-]+)/[^,]{0,200};base64,")
@@ -32,7 +33,7 @@ def json_lines(stream: Stream, path: str, problems: list[Problem]) -> Iterator[t
     """
     repairs = ProblemCounts(path)
     bad: list[Problem] = []
-    starts: set[bytes] = set()
+    starts: Starts = {}
     last = 0
     for number, raw in stream.lines():
         if raw is None:
@@ -52,14 +53,15 @@ def json_lines(stream: Stream, path: str, problems: list[Problem]) -> Iterator[t
     problems += repairs.problems()
 
 
-def _joined_records(line: bytes, starts: set[bytes]) -> list[Decoded | tuple[bytes, str]]:
+def _joined_records(line: bytes, starts: Starts) -> list[Decoded | tuple[bytes, str]]:
     """Return the records of a line in order; for a part that isn't JSON, its bytes and the reason.
 
-    ``starts``: how the file's records begin; that of a valid line is added.
+    ``starts``: that of a valid line is added.
     """
     found = _decoded(line)
     if isinstance(found, Decoded):
-        starts.update(match[0] for match in [_START.match(line)] if match and len(starts) < MAX_STARTS)
+        if len(starts) < MAX_STARTS and (match := _START.match(line)):
+            starts.setdefault(_first_keys(found.value), match[0])
         return [found]
     after: list[Decoded | tuple[bytes, str]] = []
     while not isinstance(found, Decoded) and len(after) < MAX_JOINED and (place := _last_record(line, starts)):
@@ -69,15 +71,21 @@ def _joined_records(line: bytes, starts: set[bytes]) -> list[Decoded | tuple[byt
     return [found, *after]
 
 
-def _last_record(line: bytes, starts: set[bytes]) -> int:
+def _last_record(line: bytes, starts: Starts) -> int:
     """Return where the last record of a line begins, 0 if it has none besides the first."""
-    places = {match.start() for start in starts for match in re.finditer(re.escape(start), line)}
-    ends_with_record = (place for place in sorted(places)[::-1][:MAX_JOINED] if _is_record(line[place:]))
+    places = {match.start() for start in set(starts.values()) for match in re.finditer(re.escape(start), line)}
+    ends_with_record = (place for place in sorted(places)[::-1][:MAX_JOINED] if _is_record(line[place:], starts))
     return next(ends_with_record, 0)
 
 
-def _is_record(raw: bytes) -> bool:
-    return isinstance(_decoded(raw), Decoded)
+def _is_record(raw: bytes, starts: Starts) -> bool:
+    """Tell whether bytes are a record, not the last part of one that is incomplete."""
+    found = _decoded(raw)
+    return isinstance(found, Decoded) and _first_keys(found.value) in starts
+
+
+def _first_keys(record: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(record)[:2]
 
 
 def _decoded(raw: bytes) -> Decoded | tuple[bytes, str]:
