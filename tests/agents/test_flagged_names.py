@@ -146,13 +146,18 @@ def test_runs_and_exports_of_a_session_do_not_contain_flagged_names(agent):
     assert "It is tall." in dict(zip(LAYOUTS, exports, strict=True))["grip"][1]
 
 
-def test_an_agents_export_has_no_flagged_line_of_an_imported_summary(agent):
+def session_with_values(agent: Caller) -> tuple[Session, dict]:
+    """Return a session and what all its summaries have."""
     added = conversations.append(agent, "cli:a", SAID, now=timezone.now())
     session = Session.objects.get(pk=added["session"])
     counts = dict.fromkeys(
         ("entry_count", "token_count", "original_token_count", "first_position", "last_position"), 1
     )
-    values = {"workspace": session.workspace, "session": session, "epoch": 0, **counts}
+    return session, {"workspace": session.workspace, "session": session, "epoch": 0, **counts}
+
+
+def test_an_agents_export_has_no_flagged_line_of_an_imported_summary(agent):
+    session, values = session_with_values(agent)
     Summary.objects.create(**values, content=f"A crane.\n{ORDER}", source_id="s1", method="imported")
     Summary.objects.create(**values, content=f"{ORDER}, Ana said.", method="model")
 
@@ -161,6 +166,17 @@ def test_an_agents_export_has_no_flagged_line_of_an_imported_summary(agent):
 
     assert (text.count(ORDER), whole.count(ORDER)) == (1, 2)
     assert "A crane." in text
+
+
+def test_an_imported_summary_with_the_name_of_one_of_the_hub_is_not_taken_for_it(agent):
+    session, values = session_with_values(agent)
+    ours = Summary.objects.create(**values, content="A crane.", method="model")
+    Summary.objects.create(**values, content=f"A bridge.\n{ORDER}", source_id=f"summary-{ours.pk}", method="imported")
+
+    _, text = conversations.export_one(agent, session.pk, layout="agterm", now=NOW)
+
+    assert ORDER not in text
+    assert "A crane." in text and "A bridge." in text
 
 
 def test_the_origin_of_a_fact_does_not_quote_a_held_history_entry(agent):

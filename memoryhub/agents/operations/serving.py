@@ -42,8 +42,7 @@ def served_run(run: Run) -> Document:
 
 def served_record(session: Session, record: SessionRecord) -> SessionRecord:
     """Return what an agent's export of a session has. Its messages are as they were said."""
-    checked = Summary.objects.filter(session=session, source_id="").exclude(method=Summary.Method.IMPORTED)
-    ours = {f"summary-{pk}" for pk in checked.values_list("pk", flat=True)}
+    ours = _names_of_ours(session)
     return replace(
         record,
         key=served_key(session),
@@ -57,6 +56,14 @@ def served_record(session: Session, record: SessionRecord) -> SessionRecord:
         forked_from=served_text(record.forked_from),
         extra=_served(record.extra),
     )
+
+
+def _names_of_ours(session: Session) -> set[str]:
+    """Return the names of summaries that the hub made, but none that a file gave to one of its own, too."""
+    summaries = Summary.objects.filter(session=session)
+    checked = summaries.filter(source_id="").exclude(method=Summary.Method.IMPORTED)
+    names = {f"summary-{pk}" for pk in checked.values_list("pk", flat=True)}
+    return names.difference(summaries.exclude(source_id="").values_list("source_id", flat=True))
 
 
 def _served(value: Any) -> Any:
