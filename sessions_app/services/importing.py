@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
 
 from memoryhub.lib.import_counts import ImportCounts
-from memoryhub.lib.layouts.records import Problem, SessionRecord
+from memoryhub.lib.layouts.records import Problem, SessionRecord, ToolCall
 from memoryhub.lib.text.list_alignment import Alignment, align
 from memoryhub.lib.validation import is_visible_line
 from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
@@ -121,7 +121,8 @@ def plan_session(
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
         alike = max(alike, alignment.append_from)
-    if unique_hashes and (rewritten := _plan_by_content(session, record, known, with_times=True)):
+    has_times = unique_hashes and all(entry.occurred_at for entry in record.entries)
+    if has_times and (rewritten := _plan_by_content(session, record, known, with_times=True)):
         return rewritten
     if source is None and (own := _plan_by_content(session, record, epochs)):
         return own
@@ -139,7 +140,7 @@ def _plan_by_content(
 
     It is one that the hub itself exported, or, ``with_times``, one that another version of its program wrote again.
     """
-    fields = ("role", "content", "tool_call_id", "occurred_at")
+    fields = ("role", "content", "tool_call_id", "occurred_at", "tool_calls")
     new = [_said_hash(*(getattr(entry, name) for name in fields), with_times=with_times) for entry in record.entries]
     for epoch in epochs:
         rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position").values_list(*fields)
@@ -155,9 +156,19 @@ def content_hash_of(role: str, content: str, tool_call_id: str) -> str:
     return hashlib.sha256(f"{role}\0{tool_call_id}\0{content}".encode()).hexdigest()
 
 
-def _said_hash(role: str, content: str, call_id: str, occurred_at: datetime | None, *, with_times: bool) -> str:
+def _said_hash(
+    role: str,
+    content: str,
+    call_id: str,
+    occurred_at: datetime | None,
+    calls: Sequence[ToolCall],
+    *,
+    with_times: bool,
+) -> str:
     said = content_hash_of(role, content, call_id)
-    return f"{said} {occurred_at and occurred_at.timestamp()}" if with_times else said
+    if not with_times:
+        return said
+    return " ".join([said, str(occurred_at and occurred_at.timestamp()), *(call["id"] for call in calls)])
 
 
 def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan | None:

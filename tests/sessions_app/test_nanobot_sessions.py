@@ -166,6 +166,27 @@ def test_the_same_words_at_another_time_are_another_conversation(tmp_path):
     assert said() == [*SAID[:2], *SAID[:2]]
 
 
+def test_the_same_words_without_a_valid_time_are_another_conversation(tmp_path):
+    write(tmp_path, [message(0, timestamp="soon"), message(1, timestamp="soon")])
+    take(tmp_path)
+
+    write(tmp_path, [message(1, timestamp="later"), message(2, timestamp="later")])
+    take(tmp_path)
+
+    assert said() == [*SAID[:2], *SAID[1:3]]
+
+
+def test_other_calls_at_the_same_time_are_not_lost(tmp_path):
+    write(tmp_path, [message(0), message(1, tool_calls=[CALL])])
+    take(tmp_path)
+
+    write(tmp_path, [message(0), message(1, tool_calls=[CALL | {"id": "other"}]), message(2)])
+    take(tmp_path)
+
+    calls = [call["id"] for entry in Entry.objects.order_by("epoch", "position") for call in entry.tool_calls]
+    assert calls == [CALL["id"], "other"]
+
+
 def test_other_folders_of_a_workspace_are_not_reported(tmp_path):
     agent = tmp_path
     write(agent, [message(0), message(1)])
