@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from knowledge_app.models import EditedRow, Fact, KeyValue, KnowledgeEntry, Observation
 from memoryhub.lib.content_check.normalising import plain_form
-from memoryhub.lib.database.json_key import JSONKey
 from sessions_app.models import AuditRecord, Run, Workspace
 
 PEOPLE = (AuditRecord.ActorKind.PERSON, AuditRecord.ActorKind.COMMAND)
@@ -173,7 +173,7 @@ def rejected_edits(workspace: Workspace) -> QuerySet[Run]:
     runs = Run.objects.filter(
         workspace=workspace, kind=Run.Kind.EDIT, origin=Run.Origin.AGENT, status=Run.Status.CANCELLED
     )
-    return runs.alias(superseded=JSONKey("proposal", "superseded")).filter(superseded__isnull=True)
+    return runs.annotate(text=Cast("proposal", TextField())).exclude(text__contains='"superseded":true')
 
 
 def keys_like_decided_ones(workspace: Workspace, keys: Collection[str]) -> set[str]:

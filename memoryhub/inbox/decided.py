@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import CharField, Q, QuerySet
+from django.db.models import CharField, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -21,7 +21,6 @@ from knowledge_app.services.rows.held_row_decisions import REASON
 from memoryhub.inbox.items import LOADERS, short, text_of_row
 from memoryhub.inbox.queue import QueueScope
 from memoryhub.inbox.sources import IS_CONFLICT
-from memoryhub.lib.database.json_key import JSONKey
 from memoryhub.models import Job
 from memoryhub.runs.part_decisions import undo_approval_url, undo_url
 from sessions_app.models import AuditRecord, ImportReport, Run, Workspace
@@ -40,6 +39,7 @@ PAGES = {
     "observation": "knowledge:observation",
     "key_value": "knowledge:key-value",
 }
+OF_EDITS = f'"table":"{CONCERNS}"'  # in the options of an edit of findings
 FINDINGS: dict[str, Promise] = {"dismissed": _("Dismissed"), "open": _("Opened again"), "settled": _("Settled")}
 
 
@@ -85,25 +85,25 @@ def _additions(workspaces: Workspaces) -> Q:
     held = HeldRow.objects.filter(workspace__in=workspaces).exclude(history_entry=None)
     is_rejected = Q(object_kind="workspace") | Q(object_id__in=_keys(held, "history_entry_id"))
     withdrawn = Q(action="history.withdrawn") & is_rejected
-    return Q(action="row.approved") | withdrawn | _edits(workspaces, ("values", "reason"), REASON)
+    return Q(action="row.approved") | withdrawn | _edits(workspaces, f'"reason":"{REASON}"')
 
 
 def _findings(workspaces: Workspaces) -> Q:
-    return _edits(workspaces, ("table",), CONCERNS)
+    return _edits(workspaces, OF_EDITS)
 
 
-def _edits(workspaces: Workspaces, keys: Sequence[str], value: str) -> Q:
-    """The edits with a value in their options, but not what undid them."""
-    runs = Run.objects.filter(workspace__in=workspaces, kind=Run.Kind.EDIT)
-    runs = runs.alias(did=JSONKey("options", "action"), wanted=JSONKey("options", *keys))
-    return Q(action="rows.edited", object_id__in=_keys(runs.filter(wanted=value).exclude(did="undo"), "pk"))
+def _edits(workspaces: Workspaces, part: str) -> Q:
+    runs = Run.objects.filter(workspace__in=workspaces, kind=Run.Kind.EDIT).annotate(
+        text=Cast("options", TextField())
+    )
+    runs = runs.filter(text__contains=part).exclude(text__contains='"action":"undo"')
+    return Q(action="rows.edited", object_id__in=_keys(runs, "pk"))
 
 
 def _runs(workspaces: Workspaces) -> Q:
     """Held runs that were approved or rejected without a held change, and dismissed ones."""
     log = AuditRecord.objects.filter(workspace__in=workspaces, object_kind="run")
-    log = log.alias(became=JSONKey("detail", "status"))
-    waited = Q(action="run.held") | Q(action="run.finished", became=Run.Status.HELD)
+    waited = Q(action="run.held") | Q(action="run.finished", detail__contains='"status":"held"')
     of_changes = HeldChange.objects.filter(workspace__in=workspaces).exclude(run=None)
     is_own = ~Q(object_id__in=_keys(of_changes, "run_id")) & Q(object_id__in=log.filter(waited).values("object_id"))
     return Q(action="run.dismissed") | Q(action__in=("run.approved", "run.cancelled")) & is_own

@@ -9,14 +9,12 @@ from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import Concern, HeldRow, KnowledgeEntry
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.rows.held_row_decisions import REASON
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.proposed_edits import propose_edit
-from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.models import Job
 from sessions_app.models import ImportReport, Membership, Run, Workspace
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON
+from tests.hub import AGENT, NOW
 from tests.hygiene.test_scanning import TOKEN, knowledge, scan
 from tests.inbox.test_attention import end_job, imported, stop
 from tests.inbox.test_inbox import ORDER, TEXT, decide, head, propose
@@ -76,13 +74,6 @@ def test_withdrawing_a_row_that_nothing_flagged_is_no_decision(workspace, editor
     entry = add_knowledge(workspace, "tea", category="learned_fact", by=By(AGENT, NOW)).entry
     editor.post("/w/atlas/knowledge/edit/", {"row": str(entry.pk), "action": "withdraw"})
     assert KnowledgeEntry.objects.get().withdrawn_at
-
-    assert decided(editor) == []
-
-
-def test_another_edit_with_the_reason_of_a_rejection_is_no_decision(workspace, editor):
-    row = add_knowledge(workspace, TEXT, category="learned_fact", by=By(AGENT, NOW)).entry
-    edit_rows(workspace, "knowledge", "verify", [row.pk], reason=REASON, by=By(PERSON, NOW))
 
     assert decided(editor) == []
 

@@ -14,7 +14,7 @@ class JSONTextField(models.TextField[Any, Any]):
     """JSON stored as text.
 
     PostgreSQL's jsonb reorders keys, normalises numbers and rejects values that SQLite accepts. Text keeps them on
-    both databases. Conditions on what is inside are rare (``JSONKey``).
+    both databases; the hub never queries inside such a column.
     """
 
     _pyi_private_set_type: Any  # for django-stubs: any JSON value
