@@ -94,24 +94,14 @@ def _decided(row: Any, edited: set[str], names: Sequence[str]) -> set[str]:
 
 
 def _edited(rows: Sequence[Any]) -> Iterator[tuple[int, Collection[str]]]:
-    """Yield rows that people edited and that weren't put back by people since, with the names of the fields."""
+    """Yield rows that people edited, with the names of the changed fields. An edit that was undone counts, too."""
     model = type(rows[0])
     edits = EditedRow.objects.filter(
         run__workspace=rows[0].workspace_id, table=NAMES[model], object_id__in=[row.pk for row in rows]
     )
-    made: dict[tuple[int, int], Collection[str]] = {}  # the fields that edits changed, by row and run
-    undone: set[tuple[int, int]] = set()
-    edit_of: dict[tuple[int, int], tuple[int, int]] = {}  # what a run did, undid or did again
-    for pk, run, before, options in edits.order_by("id").values_list("object_id", "run", "before", "run__options"):
-        if (options.get("actor") or [""])[0] not in PEOPLE:
-            continue
-        edit = edit_of.get((pk, options.get("of", 0)))
-        if edit is None:
-            made[pk, run] = _named(model, options["action"], before or {})
-        else:
-            undone ^= {edit}
-        edit_of[pk, run] = edit or (pk, run)
-    yield from ((pk, made[pk, run]) for pk, run in made.keys() - undone)
+    for pk, before, options in edits.values_list("object_id", "before", "run__options"):
+        if (options.get("actor") or [""])[0] in PEOPLE:
+            yield pk, _named(model, options["action"], before or {})
 
 
 def _named(model: type[Model], action: str, before: Mapping[str, Any]) -> Collection[str]:

@@ -12,7 +12,7 @@ from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from sessions_app.models import Run
 from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON
-from tests.knowledge_app.test_edits import BY, knowledge, recategorise
+from tests.knowledge_app.test_edits import BY, knowledge
 
 pytestmark = pytest.mark.django_db
 
@@ -39,20 +39,6 @@ def test_a_text_that_is_put_back_is_verified_as_it_was_although_another_one_was_
 
     row.refresh_from_db()
     assert (row.content, row.last_verified_at) == ("likes tea", NOW if days else None)
-
-
-def test_an_undone_edit_of_a_person_decides_nothing(workspace):
-    row = knowledge(workspace)
-    run = recategorise(workspace, [row])
-    assert decided_fields([row]) == {row.pk: {"category"}}
-
-    undoing = undo_edit(run, by=BY)
-    row.refresh_from_db()
-    assert decided_fields([row]) == {row.pk: set()}
-
-    undo_edit(undoing, by=BY)
-    row.refresh_from_db()
-    assert decided_fields([row]) == {row.pk: {"category"}}
 
 
 def test_a_person_who_undoes_an_agents_edit_decides_about_it(workspace):
