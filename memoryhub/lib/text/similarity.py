@@ -2,8 +2,8 @@
 
 Similarity is the Jaccard index of token sets, as in Grip, but texts whose numbers or negations differ contradict each
 other. Scripts without spaces are tokenised into character pairs. Candidates are found by a prefix filter: two sets as
-similar as the threshold share one of their rarest tokens. Numbers in names are no values: texts about "room 12" and
-"room 14" neither repeat nor contradict each other.
+similar as the threshold share one of their rarest tokens. A text about "room 12" neither repeats nor contradicts one
+about "room 14": the numbers of two names aren't compared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from memoryhub.lib.search.tokenizing import UNSPACED
 from memoryhub.lib.text.change_guard import count_negations, numbers_in
@@ -22,7 +22,11 @@ from memoryhub.lib.text.numbers_in_names import names_with_numbers
 
 Pair = tuple[int, int, float]
 Values = tuple[frozenset[tuple[str, int]], int]
-Signature = tuple[frozenset[str], Values]
+Names = frozenset[str]
+Signature = tuple[Names, Values]
+ByValues = dict[Values, list[int]]
+ByNames = dict[Names, ByValues]
+NO_NAMES: Names = frozenset()
 DEFAULT_THRESHOLD = 0.7
 MAX_COMPARED_CHARS = 4_000  # only the start of a longer text is compared
 MAX_COMPARISONS = 1_500_000  # comparisons of two sets; a few seconds
@@ -81,9 +85,9 @@ def near_pairs(texts: Sequence[str], *, threshold: float = DEFAULT_THRESHOLD) ->
     found = similar_pairs([tokens_of(text) for text in texts], threshold)
     pairs = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))
     signatures = {index: _signature(texts[index]) for index in {index for i, j, _ in pairs for index in (i, j)}}
-    about_one = [pair for pair in pairs if signatures[pair[0]][0] == signatures[pair[1]][0]]
-    same = [pair for pair in about_one if signatures[pair[0]] == signatures[pair[1]]]
-    return same, [pair for pair in about_one if signatures[pair[0]] != signatures[pair[1]]]
+    about_one = [pair for pair in pairs if _may_be_about_one(*(signatures[index][0] for index in pair[:2]))]
+    same = [pair for pair in about_one if signatures[pair[0]][1] == signatures[pair[1]][1]]
+    return same, [pair for pair in about_one if signatures[pair[0]][1] != signatures[pair[1]][1]]
 
 
 def similar_pairs(
@@ -151,29 +155,53 @@ def compare_texts(texts: Sequence[str], *, threshold: float, limit: int = MAX_CO
     for group in alike:
         firsts = sorted(equal[0] for equal in group.values())
         contradictions += [(one, other, 1.0) for one, other in pairwise(firsts)]
-    for i, j, ratio in similar_pairs(list(variants), threshold, budget):
-        for names in by_names[i].keys() & by_names[j].keys():
-            one, other = by_names[i][names], by_names[j][names]
-            shared = one.keys() & other.keys()
-            same += [_in_order(one[values][0], other[values][0], ratio) for values in shared]
-            if not shared:
-                contradictions.append(_in_order(_first(one), _first(other), ratio))
+    equal_tokens = ((one, other, 1.0) for names in by_names for one, other in _without_and_with_names(names, names))
+    similar_tokens = (
+        (one, other, ratio)
+        for i, j, ratio in similar_pairs(list(variants), threshold, budget)
+        for one, other in _about_one(by_names[i], by_names[j])
+    )
+    for one, other, ratio in chain(equal_tokens, similar_tokens):
+        shared = one.keys() & other.keys()
+        same += [_in_order(one[values][0], other[values][0], ratio) for values in shared]
+        if not shared:
+            contradictions.append(_in_order(_first(one), _first(other), ratio))
     return SimilarityResult(group_pairs(same), _limit_partners(contradictions), budget.is_cut)
 
 
-def _by_names(group: dict[Signature, list[int]]) -> dict[frozenset[str], dict[Values, list[int]]]:
+def _by_names(group: dict[Signature, list[int]]) -> ByNames:
     """Return texts by the names with numbers that they are about, and then by their values."""
-    found: defaultdict[frozenset[str], dict[Values, list[int]]] = defaultdict(dict)
+    found: ByNames = defaultdict(dict)
     for (names, values), indexes in group.items():
         found[names][values] = indexes
     return found
 
 
+def _about_one(one: ByNames, other: ByNames) -> Iterator[tuple[ByValues, ByValues]]:
+    """Yield the texts of two groups that may be about one thing."""
+    yield from ((one[names], other[names]) for names in one.keys() & other.keys())
+    yield from _without_and_with_names(one, other)
+    yield from _without_and_with_names(other, one)
+
+
+def _without_and_with_names(one: ByNames, other: ByNames) -> Iterator[tuple[ByValues, ByValues]]:
+    if NO_NAMES in one:
+        yield from ((one[NO_NAMES], texts) for names, texts in other.items() if names)
+
+
+def _may_be_about_one(names: Names, others: Names) -> bool:
+    return names == others or not names or not others
+
+
 def _signature(text: str) -> Signature:
-    """Return the names with numbers that a text is about, its values, and the number of its negations."""
-    names = names_with_numbers(text)
-    values = numbers_in(text) - numbers_in(" ".join(names))
-    return frozenset(map(str.lower, names)), (frozenset(values.items()), count_negations(text))
+    """Return the names with numbers that a text is about, and its numbers and negations."""
+    names = frozenset(_name_key(name) for name in names_with_numbers(text))
+    return names, (frozenset(numbers_in(text).items()), count_negations(text))
+
+
+def _name_key(name: str) -> str:
+    """Return the words and numbers of a name: "Release 1.8" and "the release of 1.8" are one."""
+    return " ".join([*sorted(tokens_of(name)), *sorted(numbers_in(name))])
 
 
 def _first(group: dict[Values, list[int]]) -> int:

@@ -82,3 +82,21 @@ def test_texts_about_the_same_thing_are_compared():
 
     assert [(keep, others) for keep, others, _ in found.groups] == [(0, [2])]
     assert [(one, other) for one, other, _ in found.contradictions] == [(1, 3)]
+
+
+OTHER_WORDING = ["The release of 1.8 goes out on Tuesday, 10:00", "On Tuesday at 10:00, 1.8 goes out: a release"]
+
+
+@pytest.mark.parametrize("other", OTHER_WORDING)
+def test_a_name_in_other_words_or_without_its_noun_is_a_duplicate(other):
+    texts = ["Release 1.8 goes out on Tuesday at 10:00", other]
+
+    assert near_pairs(texts, threshold=0.6)[0]
+    assert compare_texts(texts, threshold=0.6).groups
+
+
+def test_a_number_without_its_noun_contradicts_a_name():
+    texts = ["Release 1.9 goes out on Tuesday at 10:00", OTHER_WORDING[1]]
+
+    assert near_pairs(texts, threshold=0.6)[1]
+    assert compare_texts(texts, threshold=0.6).contradictions
