@@ -185,4 +185,4 @@ def test_a_workspace_is_not_created_without_its_audit_record(admin_user, monkeyp
 
 
 def test_only_hub_operators_create_workspaces(workspace, operator):
-    assert operator.post(reverse("new-workspace"), {"name": "Nova"}).status_code == 404
+    assert operator.post(reverse("new-workspace"), {"name": "Nova"}).status_code == 403
