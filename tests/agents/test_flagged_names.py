@@ -176,7 +176,8 @@ def test_an_imported_summary_with_the_name_of_one_of_the_hub_is_not_taken_for_it
     _, text = conversations.export_one(agent, session.pk, layout="agterm", now=NOW)
 
     assert ORDER not in text
-    assert "A crane." in text and "A bridge." in text
+    assert "A crane." in text
+    assert "A bridge." in text
 
 
 def test_the_origin_of_a_fact_does_not_quote_a_held_history_entry(agent):
