@@ -220,7 +220,7 @@ def test_the_connect_page_only_waits_once_there_is_a_token(workspace, viewer_cli
 
     assert ["Waiting for the first call" in page for page in (before, after, revoked)] == [False, True, False]
     assert [url("first-call") in page for page in (before, after, revoked)] == [False, True, False]
-    assert "has no token yet" in before
+    assert "has no valid token" in before
 
 
 def test_without_a_token_any_call_of_the_workspace_counts(workspace, viewer_client):

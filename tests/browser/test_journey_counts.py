@@ -150,7 +150,7 @@ def test_an_agent_is_connected(does: Hand, workspace: Workspace):
     does.page.goto("/w/atlas/")
 
     does.link("Connect")
-    expect(does.page.locator("#first-call")).to_contain_text("This workspace has no token yet")
+    expect(does.page.locator("#first-call")).to_contain_text("This workspace has no valid token")
     does.link("Create token")
     does.write_into("Agent name", "scout")
     does.button("Create token")
