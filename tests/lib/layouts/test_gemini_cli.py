@@ -181,6 +181,16 @@ def test_a_compression_folds_the_messages_that_its_summary_replaces(tmp_path, te
     assert entries["s1:x2"].is_injected
 
 
+def test_an_answer_that_begins_like_the_programs_reply_makes_no_summary(tmp_path):
+    reply = model("x2", "Got it. Thanks for the additional context! The bug is in a.py.")
+    change = {"$set": {"messages": [user("x1", "it fails in a.py"), reply]}}
+    record = session(tmp_path, user("u1", "a"), model("m1", "ok"), change)
+
+    entries = by_id(record)
+    assert record.summaries == []
+    assert (entries["x1"].content, entries["x2"].is_injected) == ("it fails in a.py", False)
+
+
 def test_messages_that_a_new_list_lacks_are_marked(tmp_path):
     record = session(tmp_path, user("u1", "a"), user("u2", "b"), {"$set": {"messages": [user("u1", "a")]}})
 

@@ -9,9 +9,9 @@ from typing import Any
 from memoryhub.lib.layouts.agent_entries import short_text
 from memoryhub.lib.layouts.entries import INVALID_TIME, MAX_ID_LENGTH
 from memoryhub.lib.layouts.gemini_cli.log import (
-    REPLY_TO_SUMMARY,
     ChatLog,
     function_part,
+    is_reply_to_summary,
     is_thought,
     part_text,
     parts_of,
@@ -187,7 +187,7 @@ class _Converter:
             return []
         thoughts = [*self._thoughts, *thoughts]
         self._thoughts = []
-        is_injected = bool(self.log.folded) and text.startswith(REPLY_TO_SUMMARY)
+        is_injected = bool(self.log.folded) and is_reply_to_summary(text)
         entry = self._entry(name, message, role="assistant", is_injected=is_injected)
         made = [_with_thoughts(replace(entry, tool_calls=[_tool_call(call) for call in calls]), thoughts)]
         if calls:

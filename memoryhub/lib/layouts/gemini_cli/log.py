@@ -16,7 +16,7 @@ from memoryhub.lib.layouts.problem_counts import Place, ProblemCounts
 from memoryhub.lib.validation import json_text
 
 SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messages, if the model does as it is told
-REPLY_TO_SUMMARY = "Got it. Thanks for the additional context"  # that the program puts behind this text
+REPLY_TO_SUMMARY = "Got it. Thanks for the additional context!"  # all that the program puts behind this text
 
 
 @dataclass
@@ -119,10 +119,14 @@ class ChatLog:
         self.live[name] = None
 
 
+def is_reply_to_summary(text: str) -> bool:
+    """Return whether a model's message is the program's own, which says no more than this."""
+    return text.strip().rstrip("!.") == REPLY_TO_SUMMARY.rstrip("!")
+
+
 def _is_reply(message: Any) -> bool:
-    """Return whether a message is the program's own reply to a summary."""
     is_model = isinstance(message, dict) and message.get("type") == "gemini"
-    return is_model and plain_text(message.get("content")).startswith(REPLY_TO_SUMMARY)
+    return is_model and is_reply_to_summary(plain_text(message.get("content")))
 
 
 def type_name(value: Any) -> str:
