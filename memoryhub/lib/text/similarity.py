@@ -142,20 +142,21 @@ def compare_texts(texts: Sequence[str], *, threshold: float, limit: int = MAX_CO
     first, and only one of each group is compared with others: a thousand lines that differ in one number produce a
     thousand contradictions, not half a million.
     """
-    variants: defaultdict[frozenset[str], dict[Signature, list[int]]] = defaultdict(dict)
+    variants: defaultdict[frozenset[str], ByNames] = defaultdict(dict)
     for index, text in enumerate(texts):
         start = text[:MAX_COMPARED_CHARS]
         if tokens := tokens_of(start):
-            variants[tokens].setdefault(_signature(start), []).append(index)
+            names, values = _signature(start)
+            variants[tokens].setdefault(names, {}).setdefault(values, []).append(index)
     budget = ComparisonBudget(limit)
-    by_names = [_by_names(group) for group in variants.values()]
-    alike = [group for names in by_names for group in names.values()]
+    by_names = list(variants.values())
+    alike = [group for one in by_names for group in one.values()]
     same = [(equal[0], other, 1.0) for group in alike for equal in group.values() for other in equal[1:]]
     contradictions: list[Pair] = []
     for group in alike:
         firsts = sorted(equal[0] for equal in group.values())
         contradictions += [(one, other, 1.0) for one, other in pairwise(firsts)]
-    equal_tokens = ((one, other, 1.0) for names in by_names for one, other in _without_and_with_names(names, names))
+    equal_tokens = ((one, other, 1.0) for group in by_names for one, other in _without_and_with_names(group, group))
     similar_tokens = (
         (one, other, ratio)
         for i, j, ratio in similar_pairs(list(variants), threshold, budget)
@@ -167,14 +168,6 @@ def compare_texts(texts: Sequence[str], *, threshold: float, limit: int = MAX_CO
         if not shared:
             contradictions.append(_in_order(_first(one), _first(other), ratio))
     return SimilarityResult(group_pairs(same), _limit_partners(contradictions), budget.is_cut)
-
-
-def _by_names(group: dict[Signature, list[int]]) -> ByNames:
-    """Return texts by the names with numbers that they are about, and then by their values."""
-    found: ByNames = defaultdict(dict)
-    for (names, values), indexes in group.items():
-        found[names][values] = indexes
-    return found
 
 
 def _about_one(one: ByNames, other: ByNames) -> Iterator[tuple[ByValues, ByValues]]:
