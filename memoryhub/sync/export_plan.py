@@ -91,7 +91,7 @@ def _entries(workspace: Workspace, layout: str) -> dict[str, int]:
     counts = whole.aggregate(
         entries=Count("pk", filter=is_current),
         all_entries=Count("pk", filter=is_exported),
-        hidden_entries=Count("pk", filter=~(is_exported or IN_CONVERSATION)),
+        hidden_entries=Count("pk", filter=~IN_CONVERSATION if layout == "hub" else ~is_exported),
         folded_entries=Count("pk", filter=is_current & is_folded),
         calls=Count("pk", filter=is_current & ~Q(tool_calls=[])),  # not the name of the field, which is_typed uses
         tool_results=Count("pk", filter=is_current & is_result),
