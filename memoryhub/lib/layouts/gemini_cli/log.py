@@ -16,7 +16,7 @@ from memoryhub.lib.layouts.problem_counts import Place, ProblemCounts
 from memoryhub.lib.validation import json_text
 
 SNAPSHOT = "<state_snapshot>"  # begins the text that replaces compressed messages, if the model does as it is told
-REPLY_TO_SUMMARY = "Got it. Thanks for the additional context!"  # all that the program puts behind this text
+REPLY_TO_SUMMARY = "Got it. Thanks for the additional context"  # and a mark: all that the program puts behind it
 
 
 @dataclass
@@ -121,7 +121,7 @@ class ChatLog:
 
 def is_reply_to_summary(text: str) -> bool:
     """Return whether a model's message is the program's own, which says no more than this."""
-    return text.strip().rstrip("!.") == REPLY_TO_SUMMARY.rstrip("!")
+    return text.strip().rstrip("!.") == REPLY_TO_SUMMARY
 
 
 def _is_reply(message: Any) -> bool:
