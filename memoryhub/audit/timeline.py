@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from knowledge_app.models import EditedRow
+from knowledge_app.services.documents.fact_states import REVISED
 from knowledge_app.services.rows.edit_tables import CONCERNS
 from memoryhub.audit.access_log import NAMED_ROWS, accesses_in, first_rows
 from memoryhub.audit.read_rows import SHOWN_VIEWS, Place, places_of, summary_of
@@ -45,7 +46,7 @@ OF_JOBS = ("run", "job", "import", "backup")  # object kinds whose records tell 
 RUNS = Q(action__startswith="run.") | Q(action__startswith="job.") | Q(action__startswith="backup.")
 IMPORTS = Q(action__startswith="import.") | Q(action__in=("workspace.imported", "session.imported"))
 MESSAGES = Q(action="entry.added")
-OF_APPROVAL = Q(action="document.revised", text__endswith=": approved a held change")
+OF_APPROVAL = Q(action=REVISED, text__endswith=": approved a held change")
 TABLES_OF = {"knowledge": "knowledge", "observation": "observations", "key_value": "key_values"} | {
     "history_entry": "history"
 }  # of audited objects, in the access log

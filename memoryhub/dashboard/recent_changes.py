@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.models.documents import INTERMEDIATE
+from knowledge_app.services.documents.fact_states import REVISED
 from memoryhub.dashboard.revised_texts import changed_revisions, revised_text
 from memoryhub.models import AccessRecord
 from sessions_app.models import AuditRecord, Run, Workspace
@@ -21,7 +22,6 @@ BREAK = timedelta(minutes=30)  # without a reading, between two visits
 MAX_READINGS = 200  # of one visit
 MAX_RECORDS = 100  # of which the shown changes are the latest
 SHOWN = 8
-REVISED = "document.revised"
 INTERNAL = (  # actions that change nothing, or of which another record tells more
     "change.approved",
     "document.revealed",
