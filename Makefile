@@ -41,7 +41,7 @@ test: dev
 
 test-postgres: dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Set TEST_DATABASE_URL, for example postgres://user:password@127.0.0.1/name"; exit 1; }
-	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser and (not slow or postgres)"
+	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser and (not slow or postgres)" $(OPTIONS)
 
 coverage: dev
 	env -u TEST_DATABASE_URL $(MANAGE) test -m "not browser" --cov

@@ -46,6 +46,15 @@ hypothesis_settings.load_profile("no deadline")
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server", "upgraded"}
 MIGRATED_TABLES = {"django_content_type", "auth_permission"}
 LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # see pytest_collection_modifyitems
+EVERY_CASE = ("tests/lib/", "tests/search/", "tests/upgrading/")  # their cases are different statements
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--first-cases",
+        action="store_true",
+        help=f"run only the first case of each parametrized test, except in {', '.join(EVERY_CASE)}",
+    )
 
 
 @pytest.hookimpl(trylast=True)  # after pytest-randomly
@@ -55,10 +64,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Deselect tests that don't use the database if the run is only about PostgreSQL: they run with SQLite.
     """
     items.sort(key=lambda one: one.get_closest_marker("browser") is None)
-    if LEAVE_OUT:
-        alike = [one for one in items if not _asks_a_database(one)]
-        config.hook.pytest_deselected(items=alike)
-        items[:] = [one for one in items if _asks_a_database(one)]
+    first_cases = config.getoption("--first-cases")
+    chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for one in items:
+        is_asked = (not LEAVE_OUT or _asks_a_database(one)) and (not first_cases or _is_first_case(one))
+        chosen[is_asked].append(one)
+    config.hook.pytest_deselected(items=chosen[False])
+    items[:] = chosen[True]
 
 
 def pytest_collection_finish() -> None:
@@ -66,6 +78,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 10, 3)
     gc.enable()
+
+
+def _is_first_case(item: pytest.Item) -> bool:
+    call = getattr(item, "callspec", None)
+    return call is None or not any(call.indices.values()) or item.nodeid.startswith(EVERY_CASE)
 
 
 def _asks_a_database(item: pytest.Item) -> bool:
