@@ -137,6 +137,7 @@ def test_entries_are_recategorised_in_the_admin(does: Hand, workspace: Workspace
 
     does.link("Administration")
     does.press(does.page.locator("#content-main").get_by_role("link", name="Knowledge entries").first)
+    does.page.wait_for_url("**/knowledgeentry/")  # and until its check boxes have their handlers
     does.tick(does.page.locator("#action-toggle"))
     does.press(does.page.locator("button[name=index]", has_text="Re-categorise"))
     does.press(does.page.locator("button[value=error_pattern]"))
