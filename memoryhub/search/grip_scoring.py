@@ -72,7 +72,7 @@ def history_text(content: str, *, occurred_at: datetime | None, written: str) ->
     if written.startswith("["):
         prefix = f"{written} "
     elif occurred_at is not None:
-        prefix = f"[{occurred_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC] "
+        prefix = f"[{occurred_at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC] "
     else:
         prefix = f"[{written}] " if written else ""
     return prefix + content.rstrip()

@@ -18,7 +18,7 @@ from memoryhub.lib.search.query import Query
 from memoryhub.search.counts import INCOMPLETE, Clock, as_searched
 from memoryhub.search.filters import WINDOW, FilteredKind, Scope, filtered_kinds, load
 from memoryhub.search.kinds import KINDS
-from memoryhub.search.month_counts import by_month, month_of
+from memoryhub.search.month_counts import MONTH, by_month, month_of
 
 MILLISECONDS = 300
 LISTING_MILLISECONDS = 200  # for the keys of all kinds
@@ -207,4 +207,4 @@ def _count_facets(filtered: FilteredKind, counted: dict[str, Counter[str]]) -> N
     if kind.time:
         timed = rows.exclude(**{kind.time: None}).annotate(month=by_month(kind.time))
         for month, count in timed.values_list("month").annotate(n=Count("pk")):
-            counted["month"][f"{month_of(month):%Y-%m}"] += count
+            counted["month"][month_of(month).date().isoformat()[:MONTH]] += count

@@ -52,6 +52,14 @@ def test_facets_narrow_and_widen(workspace, viewer_client):
     assert 'href="/w/atlas/search/?q=heron" aria-current="true"' in narrowed
 
 
+def test_a_message_of_the_first_centuries_is_in_a_month(workspace, viewer_client):
+    say(workspace, "heron", timestamp="0800-12-25T10:00:00Z")
+
+    html = page(viewer_client, workspace, "search-facets", q="heron")
+
+    assert "q=on%3A0800-12+heron" in html
+
+
 def test_sessions_show_their_titles(workspace, viewer_client):
     for number, title in enumerate(["Morning digest", "Standup", "Standup", ""]):
         say(workspace, "heron", key=f"slack:{number}")

@@ -146,6 +146,7 @@ def test_an_entry_is_formatted_as_in_grip():
     assert history_text("hi", occurred_at=NOW, written="[2026-99-01 10:00:00 UTC]") == "[2026-99-01 10:00:00 UTC] hi"
     assert history_text("hi", occurred_at=NOW, written="2026-04-01 12:00") == "[2026-04-01 12:00:00 UTC] hi"
     assert history_text("hi", occurred_at=None, written="some day") == "[some day] hi"
+    assert history_text("hi", occurred_at=NOW.replace(year=800), written="") == "[0800-04-01 12:00:00 UTC] hi"
     assert history_text("hi", occurred_at=None, written="") == "hi"
 
 

@@ -170,7 +170,7 @@ def gaps_for(gaps: Sequence[Gap], part: str) -> list[str]:
 
 def local_text(at: datetime | None) -> str:
     """Format a moment for a datetime-local input, in the user's time zone."""
-    return timezone.localtime(at).strftime("%Y-%m-%dT%H:%M:%S") if at else ""
+    return timezone.make_naive(at).isoformat(timespec="seconds") if at else ""
 
 
 def _address(name: str, slug: str, **query: str) -> str:
