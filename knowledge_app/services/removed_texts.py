@@ -81,6 +81,7 @@ class RemovedTexts:
         """Tell whether a text, or one of its lines, says again what people removed.
 
         Not if it says so with the words that the memory has at present: these may contain those that were corrected.
+        Nor if it only lacks the label of what the memory has at present.
         """
         if not self._gone:
             return False
@@ -91,7 +92,7 @@ class RemovedTexts:
     def _is_removed(self, line: str) -> bool:
         words = words_of(line)
         return any(
-            not any(contains(words, present) for present in self._present.get(known, ()))
+            not any(contains(words, one) or len(words) < len(known) for one in self._present.get(known, ()))
             for known in self._gone.found_in(line)
         )
 

@@ -44,3 +44,16 @@ def test_a_longer_heading_that_a_person_removed_alone_is_held(agent, kept, text,
 
     assert (added["status"] == "held") == is_held
     assert agent("POST", "/knowledge", {"content": text}).json()["held"] == is_held
+
+
+@pytest.mark.parametrize(("elsewhere", "status"), [("", "held"), ("- Note: The boat of Ana is red\n", "written")])
+def test_a_removed_fact_is_held_without_its_label_unless_the_memory_says_it(agent, elsewhere, status):
+    address = "/documents/MEMORY.md"
+    agent("PUT", "/documents/USER.md", {"content": f"# Ana\n\n- tea\n{elsewhere}"}, if_match='"0"')
+    agent("PUT", address, {"content": f"# Boats\n\n- Note: The boat of Ana is red\n{OTHERS}"}, if_match='"0"')
+    rest = f"# Boats\n\n{OTHERS}"
+    save_text(MemoryDocument.objects.get(name="MEMORY.md"), rest, base_number=1, by=by_person(), reason="no")
+
+    added = agent("PUT", address, {"content": f"{rest}1. The boat of Ana is red\n"}, if_match='"2"').json()
+
+    assert added["status"] == status

@@ -19,6 +19,10 @@ LEAST_LETTERS = 6  # the same for scripts without spaces, where each letter coun
 ENOUGH_WORDS = 4  # of a text that is recognised also before further words, which may change what fewer ones say
 Words = tuple[str, ...]
 _MARK = re.compile(r"^[\s>|]*(?:[-*+•]\s|\d{1,3}[.)]\s|#{1,6}\s)?\s*(?:\[[ xX]\]\s+)?(?:\[[\w-]{1,64}\]\s+)?")
+_LABEL = re.compile(  # "Note: ", "**Deploy day:** ", "(2026-03-04) "
+    r"^[\s*_(\[]*(?:\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?[*_)\]]*(?:[:：,–—-]|(?=\s))"
+    r"|[^\W\d_][\w'’.&/-]{0,30}(?: [\w'’.&/-]{1,30}){0,2}[*_)\]]*[:：])[*_]*(?:\s+|(?<=：))"
+)
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _NUMBER = r"(?:[<>≤≥]=?\s?|(?<![^\s(:])[-−+])?\d[^\W_]*"  # with what changes its meaning
 _SHORT_NAME = r"(?<![^\W_])[a-z]{1,2}(?:\+\+|#)(?![^\W_])"  # C++, F#
@@ -54,6 +58,10 @@ class Repeats:
         for words in filter(is_telling, self._texts):
             self._sorted[tuple(sorted(words))].add(words)
             self._by_word[words[0]].add(words)
+        self._unlabelled: defaultdict[Words, set[Words]] = defaultdict(set)
+        for words, text in self._texts.items():
+            if is_telling(rest := _without_label(text)):
+                self._unlabelled[rest].add(words)
         self._longest = max(map(len, self._texts), default=0)
 
     def __bool__(self) -> bool:
@@ -62,11 +70,11 @@ class Repeats:
     def found_in(self, line: str) -> set[Words]:
         """Return the words of each text that a line repeats.
 
-        It has the same words, in any order if there are several; or it or one of its clauses contains them, with as
-        many negations.
+        It has the same words, in any order if there are several, or all but a label; or it or one of its clauses
+        contains them, with as many negations.
         """
         words = words_of(line)
-        found = {words} & self._texts.keys()
+        found = {words} & self._texts.keys() | self._unlabelled.get(words, set())
         found |= {known for known in self._sorted.get(tuple(sorted(words)), ()) if not _are_swapped(known, words)}
         if self._by_word.keys().isdisjoint(words):
             return found
@@ -110,6 +118,13 @@ class Repeats:
         """Yield the known texts of which there are all words."""
         there = set(words)
         return (known for word in there for known in self._by_word.get(word, ()) if there.issuperset(known))
+
+
+def _without_label(text: str) -> Words:
+    """Return the words after a text's label or date, none if it has no such or the label negates them."""
+    marked = _MARK.sub("", text, count=1)
+    label = _LABEL.match(marked)
+    return words_of(marked[label.end() :]) if label and not count_negations(label.group()) else ()
 
 
 def contains(words: Words, inner: Words) -> bool:

@@ -71,3 +71,23 @@ def test_words_contain_others_without_gaps(words, inner, is_there):
 @pytest.mark.parametrize("mark", "\ufe0f\u180b\u20d0\u0e31")
 def test_marks_in_a_word_do_not_split_it(mark):
     assert words_of(f"The vault ke{mark}y is blue") == ("the", "vault", "key", "is", "blue")
+
+
+@pytest.mark.parametrize(
+    ("removed", "line", "is_found"),
+    [
+        ("- Note: The boat is red", "1. The boat is red", True),
+        ("- **Note:** The boat is red", "* The boat is red", True),
+        ("- Ana's boat: The boat is red", "The boat is red.", True),
+        ("- 2026-03-04: Ana owns a boat", "## Ana owns a boat", True),
+        ("[2026-03-04 10:00] Ana owns a boat", "- Ana owns a boat", True),
+        ("- 备注：船是红色的而且很大", "1. 船是红色的而且很大", True),
+        ("- Ana: likes green tea", "- Bo: likes green tea", False),
+        ("- Ana: likes green tea", "- Bo likes green tea", False),
+        ("- Not here: the boat is red", "- the boat is red", False),
+        ("- Colour: red", "- red", False),
+        ("- See https://example.org/a for the boat", "- example.org/a for the boat", False),
+    ],
+)
+def test_a_text_is_recognised_without_its_label(removed, line, is_found):
+    assert bool(Repeats([removed]).found_in(line)) is is_found
