@@ -7,7 +7,7 @@ an observation. What another part of the memory says at present isn't removed.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, reduce
@@ -103,21 +103,31 @@ class RemovedTexts:
 
     def _lines_again(self, before: str, after: str) -> set[int]:
         added = {fact.line for fact in compare_facts(before, after).added if self.has(fact.text)}
-        known = {words_of(line) for line in before.split("\n")}
         lines = after.split("\n")
-        new = [number for number, line in enumerate(lines, 1) if line.strip() and words_of(line) not in known]
-        added |= {number for number in new if self.has(lines[number - 1])}
-        return self._with_wrapped(added, lines, set(new))
+        words = [words_of(line) for line in lines]
 
-    def _with_wrapped(self, numbers: set[int], lines: Sequence[str], new: set[int]) -> set[int]:
-        """Return numbers of lines with those of new lines that say it only together with lines before or after."""
+        def may_say(first: int, last: int) -> bool:
+            return self._gone.may_be_in(lines[first:last], words[first:last])
+
+        known = {words_of(line) for line in before.split("\n")}
+        new = [number for number, line in enumerate(lines, 1) if line.strip() and words[number - 1] not in known]
+        added |= {number for number in new if may_say(number - 1, number) and self.has(lines[number - 1])}
+        return self._with_wrapped(added, lines, set(new), may_say)
+
+    def _with_wrapped(
+        self, numbers: set[int], lines: Sequence[str], new: set[int], may_say: Callable[[int, int], bool]
+    ) -> set[int]:
+        """Return numbers of lines with those of new lines that say it only together with lines before or after.
+
+        ``may_say``: tells quickly whether lines from one index to another may.
+        """
         found = set(numbers)
         for count in range(2, MAX_JOINED_LINES + 1):
             starts = {number - 1 - back for number in new - found for back in range(count)}
             for start in sorted(starts & set(range(len(lines) - count + 1))):
                 window, texts = set(range(start + 1, start + count + 1)), lines[start : start + count]
                 is_open = not window & found and all(map(str.strip, texts))
-                if is_open and self._is_removed(" ".join(texts)):
+                if is_open and may_say(start, start + count) and self._is_removed(" ".join(texts)):
                     found |= window & new
         for first, last in self._gone.found_across(lines, {number - 1 for number in new - found}):
             window = set(range(first + 1, last + 2))

@@ -6,6 +6,8 @@ import pytest
 
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.editing import save_text
+from knowledge_app.services.removed_texts import RemovedTexts
+from memoryhub.lib.text.repeats import Repeats
 from tests.api.conftest import by_person
 
 pytestmark = pytest.mark.django_db
@@ -57,3 +59,19 @@ def test_a_removed_fact_is_held_without_its_label_unless_the_memory_says_it(agen
     added = agent("PUT", address, {"content": f"{rest}1. The boat of Ana is red\n"}, if_match='"2"').json()
 
     assert added["status"] == status
+
+
+def test_lines_that_cannot_say_what_was_removed_are_not_joined(agent, monkeypatch):
+    agent("PUT", "/documents/MEMORY.md", {"content": f"# Boats\n\n{FACT}{OTHERS}"}, if_match='"0"')
+    document = MemoryDocument.objects.get()
+    save_text(document, f"# Boats\n\n{OTHERS}", base_number=1, by=by_person(), reason="no")
+    before, boxes = f"# Boats\n\n{OTHERS}", "".join(f"- Ana has box {number}\n" for number in range(100))
+    compared = []
+    found_in = Repeats.found_in
+    monkeypatch.setattr(Repeats, "found_in", lambda self, line: compared.append(line) or found_in(self, line))
+
+    removed = RemovedTexts(document.workspace, document=document)
+    again = removed.added_again(before, f"{before}{boxes}The boat of\nAna is\npainted red\n")
+
+    assert sorted(again) == [123, 124, 125]
+    assert len(compared) < 200

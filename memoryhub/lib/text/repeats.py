@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from html import unescape
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from memoryhub.lib.content_check.normalising import plain_form
 from memoryhub.lib.text.change_guard import count_negations
@@ -31,6 +31,7 @@ _LETTER = re.compile(rf"[{_UNSPACED}]")
 _BREAK = re.compile(r"</?(?:br|div|hr|li|p|t[dhr])\b[^<>]{0,200}>|(?<=[^\W_])_(?=[^\W_])", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^<>]{0,200}>", re.IGNORECASE)
 _SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-*·|/~][^\W\d_](?![^\W_])){2,}")  # k n o w n
+_SPELLED_ON = re.compile(r"(?<![^\W_])[^\W\d_]\n[^\W\d_](?![^\W_])")  # from one line to the next
 _BETWEEN = re.compile(r"[ .\-*·|/~]")
 _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\s|$|[^\x00-\x7f])|\s-\s|\s[(\[]")
 
@@ -54,18 +55,27 @@ class Repeats:
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: dict[Words, str] = {words: text for text in texts if (words := words_of(text))}
         self._sorted: defaultdict[Words, set[Words]] = defaultdict(set)
-        self._by_word: defaultdict[str, set[Words]] = defaultdict(set)
+        self._by_start: defaultdict[Words, set[Words]] = defaultdict(set)
         for words in filter(is_telling, self._texts):
             self._sorted[tuple(sorted(words))].add(words)
-            self._by_word[words[0]].add(words)
+            self._by_start[words[:3]].add(words)
         self._unlabelled: defaultdict[Words, set[Words]] = defaultdict(set)
         for words, text in self._texts.items():
             if is_telling(rest := _without_label(text)):
                 self._unlabelled[rest].add(words)
         self._longest = max(map(len, self._texts), default=0)
+        self._by_rarest = _by_rarest(map(frozenset, {*self._texts, *self._unlabelled}))
 
     def __bool__(self) -> bool:
         return bool(self._texts)
+
+    def may_be_in(self, lines: Sequence[str], words: Sequence[Words]) -> bool:
+        """Tell quickly whether ``found_in`` can find a text in joined lines. ``words``: those of each line."""
+        there = set(chain.from_iterable(words))
+        if any(there.issuperset(known) for word in there for known in self._by_rarest.get(word, ())):
+            return True
+        text = "\n".join(lines) if len(lines) > 1 else ""
+        return "<" in text or bool(_SPELLED_ON.search(text))  # a word may begin on one line and end on the next
 
     def found_in(self, line: str) -> set[Words]:
         """Return the words of each text that a line repeats.
@@ -76,7 +86,7 @@ class Repeats:
         words = words_of(line)
         found = {words} & self._texts.keys() | self._unlabelled.get(words, set())
         found |= {known for known in self._sorted.get(tuple(sorted(words)), ()) if not _are_swapped(known, words)}
-        if self._by_word.keys().isdisjoint(words):
+        if self._by_start.keys().isdisjoint(_threes(words)):
             return found
         return found.union(*(self._inside(part) for part in (line, *_CLAUSE_END.split(line))))
 
@@ -115,9 +125,23 @@ class Repeats:
         }
 
     def _candidates(self, words: Sequence[str]) -> Iterator[Words]:
-        """Yield the known texts of which there are all words."""
-        there = set(words)
-        return (known for word in there for known in self._by_word.get(word, ()) if there.issuperset(known))
+        """Yield the known texts of which there are each three words that follow one another."""
+        there = _threes(words)
+        near = (known for three in there & self._by_start.keys() for known in self._by_start[three])
+        return (known for known in near if there.issuperset(_threes(known)))
+
+
+def _by_rarest(texts: Iterable[frozenset[str]]) -> defaultdict[str, list[frozenset[str]]]:
+    """Return sets of words by the word of each that the fewest sets have."""
+    known = list(texts)
+    counts, found = Counter(chain.from_iterable(known)), defaultdict(list)
+    for words in known:
+        found[min(words, key=lambda word: (counts[word], word))].append(words)
+    return found
+
+
+def _threes(words: Sequence[str]) -> set[Words]:
+    return set(zip(words, words[1:], words[2:], strict=False))
 
 
 def _without_label(text: str) -> Words:
