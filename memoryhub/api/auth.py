@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -21,6 +22,7 @@ from ninja.security import HttpBearer
 
 from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require
 from memoryhub.agents.call_limits import spend_call
+from memoryhub.agents.operations.memory import document_checked
 from memoryhub.api.problems import error_problem, fault_problem, problem
 from memoryhub.lib.content_check.precheck import prechecked
 from memoryhub.lib.database import db_retry
@@ -33,6 +35,7 @@ SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
 NO_NUMBERS = frozenset(f"{name}{KEPT_AS_TEXT}" for name in ("NaN", "Infinity", "-Infinity"))
 CHECKED_ADDRESS = re.compile(r"/(?:knowledge(?:/\d+)?|observations|value|history)$")
+DOCUMENT_ADDRESS = re.compile(r"/documents/([^/]+)(?:/proposals)?$")
 View = Callable[..., HttpResponse]
 logger = logging.getLogger(__name__)
 
@@ -157,7 +160,7 @@ def idempotent(run: View) -> View:
         if len(key) > MAX_KEY:
             return problem(400, "bad_idempotency_key", f"An idempotency key may have at most {MAX_KEY} characters.")
         call = WriteCall(caller, key, _request_hash(request))  # before the transaction: a slow body would prolong it
-        with prechecked(_texts_to_check(request)):
+        with prechecked(_texts_to_check(request)), _document_checked(caller, request):
             return _run_once(call, lambda: run(request, *args, **kwargs))
 
     return operation
@@ -165,12 +168,23 @@ def idempotent(run: View) -> View:
 
 def _texts_to_check(request: HttpRequest) -> list[str]:
     """Return the texts of a request that adds memory, which the content check reads before they are stored."""
-    if not CHECKED_ADDRESS.search(request.path):
-        return []
+    return list(_strings(_json_body(request))) if CHECKED_ADDRESS.search(request.path) else []
+
+
+def _document_checked(caller: Caller, request: HttpRequest) -> AbstractContextManager[None]:
+    """Return a context in which the content check has read the document that a request writes, if any."""
+    place = DOCUMENT_ADDRESS.search(request.path)
+    body = _json_body(request) if place else None
+    content = body.get("content") if isinstance(body, dict) else None
+    return document_checked(caller, place[1], content) if place and isinstance(content, str) else nullcontext()
+
+
+def _json_body(request: HttpRequest) -> Any:
+    """Return the body of a request, None if it can't be read: that is reported when it is parsed."""
     try:
-        return list(_strings(decode_json(request.body.decode()).value))
-    except (UnicodeDecodeError, MemoryHubError):  # reported when the body is parsed
-        return []
+        return decode_json(request.body.decode()).value
+    except (UnicodeDecodeError, MemoryHubError):
+        return None
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from knowledge_app.models import HeldRow, HistoryEntry
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
+from memoryhub.agents.api_tokens import Caller
+from memoryhub.agents.operations.memory import propose_document
 from memoryhub.api import auth
 from memoryhub.lib.content_check import precheck
+from memoryhub.lib.content_check.check import check_text
+from memoryhub.lib.text import change_guard
+from memoryhub.models import ApiToken
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import Actor, By
 from tests.api.conftest import Call, caller, token_for
@@ -186,3 +192,23 @@ def test_texts_are_checked_before_the_transaction_and_messages_not_at_all(agent,
     agent("POST", "/entries", {"session": "cli:main", "entries": [{"role": "user", "content": FACT}]})
 
     assert [text for text in checked if text in (FACT, "transaction")] == [FACT, "transaction", "transaction"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_documents_are_checked_before_the_transaction(agent, workspace, monkeypatch):
+    is_inside = []
+
+    def check(text, **options):
+        is_inside.append(connection.in_atomic_block)
+        return check_text(text, **options)
+
+    monkeypatch.setattr(change_guard, "check_text", check)
+    address, token = "/documents/MEMORY.md", ApiToken.objects.get()
+
+    written = agent("PUT", address, {"content": f"- {FACT}\n"}, if_match='"0"').json()
+    held = agent("PUT", address, {"content": f"- {FACT}\n- {ORDER}\n"}, if_match='"1"').json()
+    proposed = agent("POST", f"{address}/proposals", {"content": "- The deployment is blue.\n"}).json()
+    called = propose_document(Caller(token, "mcp"), "memory.md", "- The deployment is red.\n", now=timezone.now())
+
+    assert [one["status"] for one in (written, held, proposed, called)] == ["written", "held", "pending", "pending"]
+    assert is_inside == [False] * 4

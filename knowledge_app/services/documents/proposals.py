@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -22,7 +23,7 @@ from knowledge_app.services.documents.revisions import (
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.document_size import check_size
 from memoryhub.lib.errors import Conflict, Invalid, NotFound
-from memoryhub.lib.text.change_guard import check_change
+from memoryhub.lib.text.change_guard import change_checked, check_change
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.text.separated import with_entry
 from memoryhub.lib.validation import clean_text
@@ -39,6 +40,14 @@ class Written:
 
     revision: MemoryRevision | None = None
     held: HeldChange | None = None
+
+
+def text_checked(document: MemoryDocument | None, text: str) -> AbstractContextManager[None]:
+    """Return a context in which the content check has read an agent's new text of a document.
+
+    For callers that write in a transaction, which blocks other writers. Raises Invalid.
+    """
+    return change_checked(head_text(document), _cleaned(text))
 
 
 @db_retry.retried

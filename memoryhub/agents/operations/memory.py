@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 from django.db.models import Max, QuerySet
 
 from knowledge_app.models import Fact, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import find_or_start_document
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.documents.proposals import Written, append_fact, propose_text, write_text
+from knowledge_app.services.documents.proposals import Written, append_fact, propose_text, text_checked, write_text
 from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.held_rows import held_fields, unheld
 from memoryhub.agents.api_tokens import Caller, require
@@ -26,13 +29,14 @@ from memoryhub.forgetting.additions import (
 )
 from memoryhub.lib.content_check.stand_ins import served_name, served_text
 from memoryhub.lib.database.any_case import any_case
-from memoryhub.lib.errors import Conflict, Invalid, NotFound
+from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError, NotFound
 from memoryhub.lib.http.pagination import rows_after
 from memoryhub.lib.validation import MAX_REASON
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 from sessions_app.services.audit import By
 
+P = ParamSpec("P")
 Document = dict[str, Any]
 MAX_ENTRY = 20_000
 
@@ -85,6 +89,32 @@ def explain_fact(caller: Caller, pk: int, *, now: datetime) -> Document:
     return explanation_json(explanation)
 
 
+def document_checked(caller: Caller, name: str, content: str) -> AbstractContextManager[None]:
+    """Return a context in which the content check has read a document's new text: call it before a transaction."""
+    if {"append", "edit"}.isdisjoint(caller.token.scopes):
+        return nullcontext()
+    try:
+        document = find_document(caller.workspace, name)
+    except NotFound:
+        document = None
+    try:
+        return text_checked(document, remembered_document(caller.workspace, name, content))
+    except MemoryHubError:  # the operation raises it, too
+        return nullcontext()
+
+
+def _checks_document(operation: Callable[Concatenate[Caller, str, str, P], Document]) -> Any:
+    """Decorate an operation that writes a document as a whole. See ``document_checked``."""
+
+    @wraps(operation)
+    def run(caller: Caller, name: str, content: str, /, *args: P.args, **kwargs: P.kwargs) -> Document:
+        with document_checked(caller, name, content):
+            return operation(caller, name, content, *args, **kwargs)
+
+    return run
+
+
+@_checks_document
 @writes
 def write_document(
     caller: Caller, name: str, content: str, *, base: int, reason: str = "", now: datetime
@@ -156,6 +186,7 @@ def _with_line_replaced(name: str, text: str, old: str, new: str) -> str:
     return "\n".join(lines)
 
 
+@_checks_document
 @writes
 def propose_document(
     caller: Caller, name: str, content: str, *, base: int | None = None, reason: str = "", now: datetime

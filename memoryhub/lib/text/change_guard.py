@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from memoryhub.lib.content_check.check import RESEMBLES, Finding, check_text
@@ -83,10 +85,24 @@ class CheckedChange:
         return [finding for finding in self.findings if new[finding.line - 1] not in old]
 
 
+_checked: ContextVar[CheckedChange | None] = ContextVar("checked", default=None)
+
+
+@contextmanager
+def change_checked(before: str, after: str) -> Iterator[None]:
+    """Check a change now; in this block, ``check_change`` returns it at once."""
+    token = _checked.set(check_change(before, after))
+    try:
+        yield
+    finally:
+        _checked.reset(token)
+
+
 def check_change(before: str, after: str, *, known: CheckedChange | None = None) -> CheckedChange:
     """Run the content check on the changed lines of a text. ``known`` is returned if it is about the same texts."""
-    if known is not None and (known.before, known.after) == (before, after):
-        return known
+    for one in (known, _checked.get()):
+        if one is not None and (one.before, one.after) == (before, after):
+            return one
     changes = line_changes(before.split("\n"), after.split("\n"))
     changed = {number + 1 for tag, _, _, j, j_end in changes if tag != "equal" for number in range(j, j_end)}
     return CheckedChange(before, after, check_text(after, only=changed))
