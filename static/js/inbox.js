@@ -70,7 +70,11 @@ const inboxItems = (() => {
       select(article.dataset.item);
     });
     htmx.process(article);
-    history["open" in theInbox().dataset ? "replaceState" : "pushState"](history.state, "", url);
+    if (!("open" in theInbox().dataset)) {
+      history.replaceState({ htmx: true }, ""); /* so that Back loads it again */
+      history.pushState({ htmx: true }, "");
+    }
+    history.replaceState(history.state, "", url);
     theInbox().dataset.open = "";
     replaceHistory();
     bringIntoView();

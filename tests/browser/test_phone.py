@@ -117,6 +117,19 @@ def test_an_open_item_of_the_inbox_fills_the_screen(phone: Page, demo: None):
     expect(phone.locator(".section-tabs")).to_be_visible()
 
 
+def test_back_leads_from_an_item_that_was_fetched_ahead_to_the_list(phone: Page, workspace: Workspace):
+    for name in ("Bo", "Cy"):
+        propose(workspace, TEXT.replace("- tea at four\n", f"- {name} cooks\n"))
+    phone.goto("/w/atlas/inbox/")
+    phone.locator(".inbox-rows [data-ready] > a").first.click()
+    expect(phone.locator("#item-title")).to_be_visible()
+
+    phone.go_back()
+
+    expect(phone.locator(".section-tabs")).to_be_visible()
+    expect(phone.locator("#item-title")).to_be_hidden()
+
+
 @pytest.mark.parametrize("width", [320, 360])
 def test_the_bar_of_a_review_has_one_row_of_buttons_and_covers_nothing(page: Page, workspace: Workspace, width: int):
     change = propose(workspace, TEXT.replace("- tea at four\n", "").replace("- Bo cooks", f"- {ORDER}"))
