@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from sessions_app.models import ImportReport, Session, Workspace
+from sessions_app.models import ImportReport, Run, Session, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at
 from tests.inbox.test_inbox import ORDER, TEXT, propose
@@ -52,6 +52,19 @@ def test_figures_of_workspaces_are_comparable_and_fit_a_small_screen(page: Page,
             "gauges => [...new Set(gauges.map((gauge) => Math.round(gauge.getBoundingClientRect().width)))]"
         )
         assert len(widths) == 1
+
+
+def test_names_and_what_needs_attention_are_whole_beside_the_navigation(page: Page, workspace: Workspace):
+    session = open_at(workspace, "telegram:harbour-and-its-opening-hours")
+    Run.objects.create(workspace=workspace, session=session, kind="compression", status="done", created_at=NOW)
+    propose(workspace, TEXT.replace("- tea at four\n", "- Bo cooks\n"))
+    page.set_viewport_size({"width": 1024, "height": 768})
+
+    page.goto("/w/atlas/runs/")
+    assert page.locator("tbody th a").bounding_box()["height"] < 50
+    assert page.locator(".table-wrap").evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+    page.goto("/w/atlas/")
+    assert page.locator(".needs .row-title a").first.evaluate("link => link.scrollWidth - link.clientWidth") <= 0
 
 
 def test_a_long_error_takes_two_lines_on_the_home_page(phone: Page, workspace: Workspace):

@@ -155,6 +155,15 @@ def test_recent_searches_are_private_and_can_be_cleared(workspace, viewer_client
     assert not RecentSearch.objects.exists()
 
 
+def test_a_long_recent_search_is_shortened(workspace, viewer_client):
+    note(viewer_client, workspace, "a" * 300)
+
+    html = viewer_client.get(reverse("search", args=[workspace.slug])).content.decode()
+
+    assert f"{'a' * 99}…</a>" in html
+    assert "a" * 300 in html
+
+
 def test_viewing_results_saves_no_search(workspace, viewer_client):
     html = viewer_client.get(reverse("search", args=[workspace.slug]), {"q": "heron"}).content.decode()
     typed = viewer_client.get(reverse("search", args=[workspace.slug]), {"q": "heron", "part": "1"}).content.decode()
