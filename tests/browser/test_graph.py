@@ -50,3 +50,14 @@ def test_the_graph_draws_shows_facts_and_filters(page: Page, workspace: Workspac
 
     page.get_by_label("Terms").uncheck(force=True)
     page.wait_for_function(f"(most) => ({DRAWN})() < most", arg=everything)
+
+
+def test_the_graph_has_the_colours_of_the_theme_with_reduced_motion(page: Page, workspace: Workspace):
+    add_knowledge(workspace, "Maya wants badgers", category="learned_fact", by=By(PERSON, NOW))
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+
+    page.goto("/w/atlas/graph/")
+
+    ground = """() => [...document.querySelector("#graph canvas").getContext("2d").getImageData(0, 0, 1, 1).data]"""
+    page.wait_for_function(f"() => ({ground})().some(Boolean)")
+    assert min(page.evaluate(ground)) > 200
