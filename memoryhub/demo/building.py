@@ -79,6 +79,12 @@ def _set_times(folder: Path, at: datetime) -> None:
             os.utime(file, (at.timestamp(), at.timestamp()))
 
 
+def is_demo_built() -> bool:
+    """Return whether all workspaces of the demo exist."""
+    paths = [str(demo_folder() / name.lower()) for name in WRITERS]
+    return Workspace.objects.filter(path__in=paths).count() == len(paths)
+
+
 def demo_folder() -> Path:
     folder: Path = settings.MEMORYHUB_HOME / "agents" / "demo"
     return folder

@@ -18,7 +18,8 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.delivery import undelivered_documents
 from knowledge_app.services.documents.origins import line_origins
-from memoryhub.demo import write_agent, write_demo
+from memoryhub.demo import WRITERS, write_agent, write_demo
+from memoryhub.demo.building import demo_folder
 from memoryhub.demo.script import edited
 from memoryhub.integrity import check_memory
 from memoryhub.lib.files.safe_folder import Folder
@@ -157,6 +158,17 @@ def test_the_button_queues_one_job(admin_client, monkeypatch):
 
     [job] = Job.objects.filter(kind="demo")
     assert (job.status, len(calls)) == ("done", 1)
+
+
+@pytest.mark.django_db
+def test_a_demo_that_exists_is_not_built_again(admin_client):
+    for name in WRITERS:
+        Workspace.objects.create(name=name, slug=name.lower(), path=str(demo_folder() / name.lower()))
+
+    html = admin_client.post("/demo/", follow=True).content.decode()
+
+    assert "The demo&#x27;s workspaces already exist." in html
+    assert not Job.objects.exists()
 
 
 @pytest.mark.django_db
