@@ -15,6 +15,13 @@ document.querySelectorAll("[data-slider]").forEach((slider) => {
     say();
     field.dispatchEvent(new Event("input", { bubbles: true }));
   });
+  slider.addEventListener("keydown", (event) => { /* a second at a time would lead nowhere */
+    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (scale === 1 || !by) return;
+    event.preventDefault();
+    slider.valueAsNumber += by * Math.max(1, Math.round((slider.max - slider.min) / 200));
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+  });
   slider.addEventListener("change", (event) => event.stopPropagation());
   field.addEventListener("input", () => {
     if (field.value) slider.value = field.valueAsNumber / scale;

@@ -73,5 +73,7 @@ def test_sliders_change_the_context_at_once_and_open_a_moment(page: Page, days: 
     expect(page.locator("#moment")).not_to_have_value(latest)
     page.locator("#moment").fill(latest)
     assert page.locator("[data-slider=moment]").evaluate("slider => slider.value === slider.max")
+    page.locator("[data-slider=moment]").press("ArrowLeft")
+    assert page.locator("[data-slider=moment]").evaluate("slider => slider.max - slider.value") > 3600
     page.get_by_role("button", name="View snapshot").first.click()
     page.wait_for_url("**/past/?at=20*")
