@@ -127,12 +127,12 @@ const inboxItems = (() => {
     fetchAhead();
   };
 
-  const ignore = () => { say(theInbox().dataset.unseen, "info"); return true; };
+  const ignore = (words = theInbox().dataset.unseen) => { say(words, "info"); return true; };
   const undoLatest = () => { all("#messages [data-key='u']").at(-1)?.click(); return true; };
   pageKeys.push((key) => {
     if (!theInbox() || !theItem() || !isShown(theItem()) || key.length !== 1) return false;
     if (key === "j" || key === "k") return move(key === "j" ? 1 : -1);
-    if (key === "u") return deciding.size ? ignore() : undoLatest();
+    if (key === "u") return deciding.size ? ignore(theInbox().dataset.unsaved) : undoLatest();
     if (theItem().inert) return /[ader]/i.test(key) && ignore();
     return follow(`main [data-key="${CSS.escape(key)}"]`);
   });

@@ -97,6 +97,8 @@ def test_a_key_decides_nothing_that_was_not_shown(page: Page, changes: list[Held
     press(page, "rrr", 100)
 
     expect(page.locator("#messages")).to_contain_text("Key ignored: the next item wasn't shown yet.")
+    press(page, "u", 100)
+    expect(page.locator("#messages")).to_contain_text("Key ignored: the decision wasn't saved yet.")
     expect(page.locator("#inbox-detail q").first).to_have_text("1")
     assert statuses() == ["rejected"] + ["pending"] * 21
 

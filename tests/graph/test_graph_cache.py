@@ -104,6 +104,15 @@ def test_stale_graphs_are_deleted_by_the_sweep_and_current_ones_stay(known):
     assert stored() == ""
 
 
+def test_without_javascript_the_page_names_its_table(known, viewer_client):
+    html = viewer_client.get("/w/atlas/graph/").content.decode()
+
+    assert (
+        '<noscript><p class="muted">The picture needs JavaScript. The table has all of its nodes.</p></noscript>'
+        in html
+    )
+
+
 def test_the_page_lists_the_nodes_and_filters_them(known, viewer_client):
     page = viewer_client.get(reverse("graph", args=["atlas"]))
     found = viewer_client.get(reverse("graph", args=["atlas"]), {"q": "bad"}, headers={"HX-Request": "true"})
