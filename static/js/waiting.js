@@ -41,8 +41,9 @@
   const ifReachable = async (go, form, submitter) => {
     wait(form, submitter);
     try {
-      const { status } = await answer();
-      if (status === 502 || status === 504) throw new Error("a proxy without its hub");
+      const { status, headers } = await answer();
+      const isHub = headers?.get("content-type")?.includes("json"); /* which says why it is unavailable */
+      if ([502, 503, 504].includes(status) && !isHub) throw new Error("a proxy without its hub");
     } catch {
       release();
       say(sentences.unreachable, "problem", () => ifReachable(go, form, submitter));
