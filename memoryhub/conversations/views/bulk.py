@@ -48,7 +48,8 @@ def edit_sessions(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 def _selected(request: HttpRequest, workspace: Workspace) -> list[int]:
     """Return the primary keys of the selected sessions that exist. Raises Conflict, Invalid."""
-    keys = set(selected_keys(request, matching_sessions(workspace, request)))
+    _form, _filters, matching = matching_sessions(request, workspace)
+    keys = set(selected_keys(request, matching))
     existing = Session.objects.filter(workspace=workspace).order_by("pk").values_list("pk", flat=True)
     found = [pk for pk in existing if pk in keys]
     if not found:

@@ -31,9 +31,7 @@ STATES = {
 
 def session_list(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    form = SessionFilterForm(request.GET, channels=_channels(workspace))
-    filters = form.cleaned_data if form.is_valid() else {}
-    sessions = _filtered(Session.objects.filter(workspace=workspace), filters)
+    form, filters, sessions = matching_sessions(request, workspace)
     page = keyset_page(sessions, order=ORDERS[filters.get("sort") or "recent"], params=request.GET)
     context = {
         "workspace": workspace,
@@ -77,21 +75,18 @@ def _actions(request: HttpRequest, workspace: Workspace, *, is_archive: bool) ->
     return [move, *WORK, Action("delete", gettext_lazy("Delete…"), url=url, is_danger=True)]
 
 
-def matching_sessions(workspace: Workspace, request: HttpRequest) -> QuerySet[Session]:
-    """Return the sessions that match the list's filters."""
+def matching_sessions(
+    request: HttpRequest, workspace: Workspace
+) -> tuple[SessionFilterForm, dict[str, str], QuerySet[Session]]:
+    """Return the list's filter form, its values, and the matching sessions: archived ones only with their filter."""
     form = SessionFilterForm(request.GET, channels=_channels(workspace))
     filters = form.cleaned_data if form.is_valid() else {}
-    return _filtered(Session.objects.filter(workspace=workspace), filters)
-
-
-def _filtered(sessions: QuerySet[Session], filters: dict[str, str]) -> QuerySet[Session]:
-    """Return the matching sessions. Archived sessions are listed only with their own filter."""
     is_archive = filters.get("state") == "archived"
-    sessions = sessions.filter(archived_at__isnull=not is_archive)
+    sessions = Session.objects.filter(workspace=workspace, archived_at__isnull=not is_archive)
     if text := filters.get("q"):
         sessions = sessions.filter(any_case("key__icontains", text) | any_case("title__icontains", text))
     if channel := filters.get("channel"):
         sessions = sessions.filter(channel=channel)
     if (state := filters.get("state")) and not is_archive:
         sessions = sessions.filter(STATES[state])
-    return sessions
+    return form, filters, sessions
