@@ -182,7 +182,7 @@ def _flags(document: MemoryDocument, checked: CheckedProposal) -> list[str]:
 
 def _approved_text(plan: Plan, document: MemoryDocument, current: str, proposal: Proposal) -> str:
     """Return an approved text, merged with the document's current one. Raises Conflict, LimitExceeded."""
-    merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
+    merged = merge_texts(plan.memory, current, proposal.memory)
     if merged.text is None:
         words = gettext(
             "The same lines of %(document)s have changed since. Edit the document by hand, then reject this change."

@@ -57,7 +57,7 @@ def check_proposal(
     """
     if known is not None and known.change.before == current:
         return known
-    merged = merge_texts(base, current, proposal.memory, keep_both=True)
+    merged = merge_texts(base, current, proposal.memory)
     wanted = overlay_texts(base, current, proposal.memory)
     check_size(wanted, current)
     return CheckedProposal(

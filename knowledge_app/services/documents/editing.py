@@ -87,7 +87,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
     is_merged = False
     if head is not None and head.number != base_number:
         base = locked.revisions.filter(number=base_number).values_list("content", flat=True).first() or ""
-        merged = merge_texts(base, head.content, text, keep_both=True)
+        merged = merge_texts(base, head.content, text)
         if merged.text is None:
             words = gettext("The same lines of %(document)s changed in the meantime.")
             raise EditConflict(words % {"document": document.name}, base, head)

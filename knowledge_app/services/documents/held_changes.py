@@ -115,7 +115,7 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
     """Make an approved text the document's head, merged with what changed since. Raises Conflict."""
     document = lock_document(change.document_id)
     head = document.head.content if document.head else ""
-    merged = merge_texts(_ours(change), head, text, keep_both=True)
+    merged = merge_texts(_ours(change), head, text)
     if merged.text is None:
         words = gettext(
             "The same lines of %(document)s have changed since. Edit the document by hand, then reject this change."

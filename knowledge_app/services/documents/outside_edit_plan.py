@@ -75,7 +75,7 @@ def plan_outside_edit(
     if not disk.strip():
         return OutsideEdit("empty")
     ancestor = _nearest(read or [base or ""], disk)
-    merged = merge_texts(ancestor, head, disk, keep_both=True)
+    merged = merge_texts(ancestor, head, disk)
     if merged.text is None:
         flag = f"both sides changed the same lines in {_places(merged.conflict_count)}"
         return OutsideEdit("hold", overlay_texts(ancestor, head, disk), (flag,))

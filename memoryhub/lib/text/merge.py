@@ -18,44 +18,42 @@ class Merge:
     conflict_count: int
 
 
-def merge_texts(base: str, ours: str, theirs: str, *, keep_both: bool = False) -> Merge:
-    """Merge two changed versions of ``base`` by line, as diff3 does.
+def merge_texts(base: str, ours: str, theirs: str) -> Merge:
+    """Merge two changed versions of ``base`` by line, as diff3 does. Overlapping changes are conflicts.
 
-    Overlapping changes, and different additions in the same place, are conflicts. With ``keep_both``, different
-    additions in the same place are both kept, ours first.
+    Of different additions in the same place, both are kept, ours first.
     """
     if ours == theirs or theirs == base:
         return Merge(ours, 0)
     if ours == base:
         return Merge(theirs, 0)
-    if keep_both and not base.strip():
+    if not base.strip():
         own = ours.rstrip("\n").split("\n")
         return Merge("\n".join([*own, *(line for line in theirs.split("\n") if line and line not in own)]) + "\n", 0)
     lines = base.split("\n")
     left, right = _changes(lines, ours.split("\n")), _changes(lines, theirs.split("\n"))
-    if keep_both:
-        right = [_without_repeats(change, left) for change in right]
-    conflicts = sum(_conflict(one, other, keep_both=keep_both) for one in left for other in right)
+    right = [_without_repeats(change, left) for change in right]
+    conflicts = sum(_conflict(one, other) for one in left for other in right)
     if conflicts:
         return Merge(None, conflicts)
     return Merge(_applied(lines, left, right), 0)
 
 
 def overlay_texts(base: str, ours: str, theirs: str) -> str:
-    """Merge like ``merge_texts`` with ``keep_both``, but resolve conflicts in favour of ``theirs``.
+    """Merge like ``merge_texts``, but resolve conflicts in favour of ``theirs``.
 
     Used to preview a proposal on top of other people's changes.
     """
-    merged = merge_texts(base, ours, theirs, keep_both=True)
+    merged = merge_texts(base, ours, theirs)
     if merged.text is not None:
         return merged.text
     lines = base.split("\n")
     right = _changes(lines, theirs.split("\n"))
     left: list[Change] = []
     for change in _changes(lines, ours.split("\n")):
-        over = [other for other in right if _conflict(change, other, keep_both=True)]
+        over = [other for other in right if _conflict(change, other)]
         pieces = _by_line(change) if over else [change]
-        left += [one for one in pieces if not any(_conflict(one, other, keep_both=True) for other in over)]
+        left += [one for one in pieces if not any(_conflict(one, other) for other in over)]
     return _applied(lines, left, [_without_repeats(change, left) for change in right])
 
 
@@ -67,7 +65,7 @@ def overlapping(base: str, ours: str, changes: Sequence[Change]) -> list[bool]:
     if not base.strip():
         return [False] * len(changes)
     left = _changes(base.split("\n"), ours.split("\n"))
-    return [any(_conflict(one, change, keep_both=True) for one in left) for change in changes]
+    return [any(_conflict(one, change) for one in left) for change in changes]
 
 
 def _by_line(change: Change) -> list[Change]:
@@ -102,12 +100,8 @@ def _without_repeats(change: Change, others: Sequence[Change]) -> Change:
     return (start, end, [line for line in new if line not in repeated]) if start == end else change
 
 
-def _conflict(one: Change, other: Change, *, keep_both: bool) -> bool:
-    if one == other:
-        return False
-    if one[0] == one[1] and other[0] == other[1]:
-        return one[0] == other[0] and not keep_both
-    return one[0] < other[1] and other[0] < one[1]
+def _conflict(one: Change, other: Change) -> bool:
+    return one != other and one[0] < other[1] and other[0] < one[1]
 
 
 def _unique(left: Sequence[Change], right: Sequence[Change]) -> Iterator[Change]:
