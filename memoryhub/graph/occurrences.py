@@ -12,19 +12,11 @@ from memoryhub.lib.database.any_case import any_case
 from sessions_app.models import Workspace
 
 MOST_LOOKED_AT = 200  # rows containing the substring that are checked for the whole word
+SHOWN = 10
 RowT = TypeVar("RowT", Observation, KnowledgeEntry)
 
 
-def observations_with(workspace: Workspace, word: str, *, most: int = 10) -> list[Observation]:
-    """Return current observations that contain a word, latest first. One query."""
-    return _with_word(Observation.objects.filter(workspace=workspace, withdrawn_at=None), word, most)
-
-
-def knowledge_with(workspace: Workspace, word: str, *, most: int = 10) -> list[KnowledgeEntry]:
-    """Return current knowledge entries that contain a word, latest first. One query."""
-    return _with_word(KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None), word, most)
-
-
-def _with_word(rows: QuerySet[RowT], word: str, most: int) -> list[RowT]:
-    found = rows.filter(any_case("content__icontains", word)).order_by("-id")[:MOST_LOOKED_AT]
-    return [row for row in found if has_word(row.content, word)][:most]
+def rows_with_word(rows: QuerySet[RowT], workspace: Workspace, word: str) -> list[RowT]:
+    """Return current rows of a workspace that contain a word, latest first. One query."""
+    found = rows.filter(any_case("content__icontains", word), workspace=workspace, withdrawn_at=None)
+    return [row for row in found.order_by("-id")[:MOST_LOOKED_AT] if has_word(row.content, word)][:SHOWN]

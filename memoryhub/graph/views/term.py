@@ -11,11 +11,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from knowledge_app.models import Term, TermRelation
+from knowledge_app.models import KnowledgeEntry, Observation, Term, TermRelation
 from memoryhub.graph.forms import RelateForm
 from memoryhub.graph.layout import ring
 from memoryhub.graph.neighbours import Related, neighbours_of
-from memoryhub.graph.occurrences import knowledge_with, observations_with
+from memoryhub.graph.occurrences import rows_with_word
 from memoryhub.graph.relations import decide, find_term
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.extra_fields import extra_fields
@@ -57,8 +57,8 @@ def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = Non
         ),
         "nodes": ring([_node(slug, neighbour) for neighbour in neighbours[:PICTURED]]),
         "fields": extra_fields(found),
-        "observations": observations_with(workspace, found.text),
-        "knowledge": knowledge_with(workspace, found.text),
+        "observations": rows_with_word(Observation.objects.all(), workspace, found.text),
+        "knowledge": rows_with_word(KnowledgeEntry.objects.all(), workspace, found.text),
         "may_edit": has_role(request.user, workspace, EDITOR),
         "form": form or RelateForm(),
     }

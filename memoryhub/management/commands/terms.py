@@ -7,13 +7,13 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from knowledge_app.models import SemanticGraph, Term
+from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term
 from memoryhub.as_json import run_document
 from memoryhub.find_by_name import find_workspace
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_document, graph_parts
 from memoryhub.graph.neighbours import Related, neighbours_of
-from memoryhub.graph.occurrences import knowledge_with, observations_with
+from memoryhub.graph.occurrences import rows_with_word
 from memoryhub.graph.relations import ACTIONS, decide, find_term
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Invalid
@@ -118,8 +118,8 @@ def _show(workspace: Workspace, term: Term) -> dict[str, Any]:
         "term": term.text,
         "fingerprint": term.fingerprint or None,
         "neighbours": [_neighbour(row) for row in neighbours_of(term.relations.order_by("rank", "id"))],
-        "observations": [row.uid for row in observations_with(workspace, term.text)],
-        "knowledge": [row.content_id for row in knowledge_with(workspace, term.text)],
+        "observations": [row.uid for row in rows_with_word(Observation.objects.all(), workspace, term.text)],
+        "knowledge": [row.content_id for row in rows_with_word(KnowledgeEntry.objects.all(), workspace, term.text)],
     }
 
 
