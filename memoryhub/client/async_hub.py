@@ -10,33 +10,10 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from memoryhub.client import calls
+from memoryhub.client import calls, results
 from memoryhub.client.caching import OnError, skip_cache
 from memoryhub.client.errors import MemoryHubError
-from memoryhub.client.results import (
-    Appended,
-    Context,
-    Document,
-    Entry,
-    Figures,
-    Found,
-    HistoryEntry,
-    Imported,
-    KnowledgeChanged,
-    KnowledgeEntry,
-    Me,
-    Observation,
-    Page,
-    Proposal,
-    Recalled,
-    Remembered,
-    Revision,
-    Run,
-    Session,
-    ValueWritten,
-    Why,
-    Written,
-)
+from memoryhub.client.results import Page
 from memoryhub.client.transport import (
     NO_RETRIES,
     Outcome,
@@ -88,7 +65,7 @@ class AsyncMemoryHub:
         """Close the connections."""
         await self._client.aclose()
 
-    async def me(self) -> Me:
+    async def me(self) -> results.Me:
         """Return the token's name, scopes and workspace."""
         return await self._send(calls.me())
 
@@ -96,25 +73,27 @@ class AsyncMemoryHub:
         """Return a skill in Markdown that tells an agent how to use its memory."""
         return await self._send(calls.skill())
 
-    def sessions(self, key: str = "", channel: str = "") -> AsyncIterator[Session]:
+    def sessions(self, key: str = "", channel: str = "") -> AsyncIterator[results.Session]:
         """Iterate over the sessions, or those of a channel."""
         return self._each(calls.sessions(key, channel))
 
-    async def open_session(self, key: str, title: str = "", *, idempotency_key: str = "") -> Session:
+    async def open_session(self, key: str, title: str = "", *, idempotency_key: str = "") -> results.Session:
         """Return the session with a key, creating it if needed."""
         return await self._send(calls.open_session(key, title), idempotency_key)
 
-    async def session(self, session_id: int) -> Session:
+    async def session(self, session_id: int) -> results.Session:
         """Return a session and its counts."""
         return await self._send(calls.session(session_id))
 
-    def entries(self, session_id: int, epoch: int | None = None, *, active: bool = False) -> AsyncIterator[Entry]:
+    def entries(
+        self, session_id: int, epoch: int | None = None, *, active: bool = False
+    ) -> AsyncIterator[results.Entry]:
         """Iterate over the entries of an epoch, by default the current one."""
         return self._each(calls.entries(session_id, epoch, active=active))
 
     async def append(
         self, session: str | int, entries: calls.Entries, *, role: str = "user", idempotency_key: str = ""
-    ) -> Appended:
+    ) -> results.Appended:
         """Append a text or up to 1,000 entries to a session, by key (created if new) or by id."""
         return await self._send(calls.append(session, entries, role), idempotency_key)
 
@@ -125,29 +104,29 @@ class AsyncMemoryHub:
         max_messages: int | None = None,
         max_tokens: int | None = None,
         text: bool = False,
-    ) -> Context:
+    ) -> results.Context:
         """Return the messages to send to the model."""
         return await self._send(calls.context(session, max_messages, max_tokens, text=text))
 
-    async def stats(self, session_id: int) -> Figures:
+    async def stats(self, session_id: int) -> results.Figures:
         """Return the token counts of a session, and what compression saved."""
         return await self._send(calls.stats(session_id))
 
-    async def compress(self, session_id: int, *, prompt: str = "", idempotency_key: str = "") -> Run:
+    async def compress(self, session_id: int, *, prompt: str = "", idempotency_key: str = "") -> results.Run:
         """Request the compression of old entries into a summary."""
         return await self._send(calls.compress(session_id, prompt), idempotency_key)
 
-    async def consolidate(self, session_id: int, *, idempotency_key: str = "") -> Run:
+    async def consolidate(self, session_id: int, *, idempotency_key: str = "") -> results.Run:
         """Request the consolidation of new entries into memory."""
         return await self._send(calls.consolidate(session_id), idempotency_key)
 
     async def clear(
         self, session_id: int, entries: Sequence[Mapping[str, Any]] = (), *, idempotency_key: str = ""
-    ) -> Session:
+    ) -> results.Session:
         """Clear a session by starting its next epoch. Earlier entries are kept."""
         return await self._send(calls.clear(session_id, entries), idempotency_key)
 
-    async def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> Run:
+    async def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> results.Run:
         """Consolidate all entries of a session, then clear it."""
         return await self._send(calls.archive_and_clear(session_id), idempotency_key)
 
@@ -155,63 +134,63 @@ class AsyncMemoryHub:
         """Return a session as a file."""
         return await self._send(calls.export_session(session_id, layout, epoch))
 
-    async def import_session(self, name: str, content: str, *, idempotency_key: str = "") -> Imported:
+    async def import_session(self, name: str, content: str, *, idempotency_key: str = "") -> results.Imported:
         """Import a session file."""
         return await self._send(calls.import_session(name, content), idempotency_key)
 
-    def documents(self, workspace: str = "") -> AsyncIterator[Revision]:
+    def documents(self, workspace: str = "") -> AsyncIterator[results.Revision]:
         """Iterate over the memory documents."""
         return self._each(calls.documents(workspace))
 
-    async def document(self, name: str, revision: int | None = None, workspace: str = "") -> Document:
+    async def document(self, name: str, revision: int | None = None, workspace: str = "") -> results.Document:
         """Return a memory document, at its head or at a revision."""
         return await self._send(calls.document(name, revision, workspace))
 
-    def revisions(self, name: str) -> AsyncIterator[Revision]:
+    def revisions(self, name: str) -> AsyncIterator[results.Revision]:
         """Iterate over the revisions of a document."""
         return self._each(calls.revisions(name))
 
-    async def why(self, fact_id: int) -> Why:
+    async def why(self, fact_id: int) -> results.Why:
         """Return where a fact came from."""
         return await self._send(calls.why(fact_id))
 
     async def write_document(
         self, name: str, content: str, *, base: int, reason: str = "", idempotency_key: str = ""
-    ) -> Written:
+    ) -> results.Written:
         """Write a document based on the revision that you read, 0 for a new document."""
         return await self._send(calls.write_document(name, content, base, reason), idempotency_key)
 
-    async def add_fact(self, fact: str, name: str = "MEMORY.md", *, idempotency_key: str = "") -> Written:
+    async def add_fact(self, fact: str, name: str = "MEMORY.md", *, idempotency_key: str = "") -> results.Written:
         """Append one fact to a document. A risky one is ``held``."""
         return await self._send(calls.add_fact(fact, name), idempotency_key)
 
     async def propose(
         self, name: str, content: str, *, base: int | None = None, reason: str = "", idempotency_key: str = ""
-    ) -> Proposal:
+    ) -> results.Proposal:
         """Propose a change of a document for review."""
         return await self._send(calls.propose(name, content, base, reason), idempotency_key)
 
-    def proposals(self) -> AsyncIterator[Proposal]:
+    def proposals(self) -> AsyncIterator[results.Proposal]:
         """Iterate over the proposals, latest first."""
         return self._each(calls.proposals())
 
-    async def proposal(self, proposal_id: int) -> Proposal:
+    async def proposal(self, proposal_id: int) -> results.Proposal:
         """Return a proposal and its decision."""
         return await self._send(calls.proposal(proposal_id))
 
-    def history(self, text: str = "") -> AsyncIterator[HistoryEntry]:
+    def history(self, text: str = "") -> AsyncIterator[results.HistoryEntry]:
         """Iterate over the history."""
         return self._each(calls.history(text))
 
-    async def note(self, text: str, session: str = "", *, idempotency_key: str = "") -> HistoryEntry:
+    async def note(self, text: str, session: str = "", *, idempotency_key: str = "") -> results.HistoryEntry:
         """Add to the history."""
         return await self._send(calls.note(text, session), idempotency_key)
 
-    def knowledge(self, text: str = "", category: str = "") -> AsyncIterator[KnowledgeEntry]:
+    def knowledge(self, text: str = "", category: str = "") -> AsyncIterator[results.KnowledgeEntry]:
         """Iterate over the knowledge."""
         return self._each(calls.knowledge(text, category))
 
-    async def knowledge_entry(self, entry_id: int) -> KnowledgeEntry:
+    async def knowledge_entry(self, entry_id: int) -> results.KnowledgeEntry:
         """Return a knowledge entry."""
         return await self._send(calls.knowledge_entry(entry_id))
 
@@ -223,11 +202,13 @@ class AsyncMemoryHub:
         source: str = "",
         tags: Sequence[str] = (),
         idempotency_key: str = "",
-    ) -> KnowledgeEntry:
+    ) -> results.KnowledgeEntry:
         """Add to the knowledge."""
         return await self._send(calls.learn(content, category, source, tags), idempotency_key)
 
-    async def change_knowledge(self, entry_id: int, *, idempotency_key: str = "", **changes: Any) -> KnowledgeChanged:
+    async def change_knowledge(
+        self, entry_id: int, *, idempotency_key: str = "", **changes: Any
+    ) -> results.KnowledgeChanged:
         """Change fields of a knowledge entry."""
         return await self._send(calls.change_knowledge(entry_id, changes), idempotency_key)
 
@@ -235,7 +216,7 @@ class AsyncMemoryHub:
         """Return the knowledge as text for a prompt."""
         return await self._send(calls.knowledge_prompt(max_chars))
 
-    def observations(self, category: str = "") -> AsyncIterator[Observation]:
+    def observations(self, category: str = "") -> AsyncIterator[results.Observation]:
         """Iterate over the observations."""
         return self._each(calls.observations(category))
 
@@ -246,11 +227,11 @@ class AsyncMemoryHub:
         category: str = "finding",
         source: str = "",
         idempotency_key: str = "",
-    ) -> Remembered:
+    ) -> results.Remembered:
         """Add a finding, an insight or a lesson, or up to 100 of them as dicts."""
         return await self._send(calls.remember(content, category, source), idempotency_key)
 
-    async def recall(self, query: str, limit: int | None = None) -> Recalled:
+    async def recall(self, query: str, limit: int | None = None) -> results.Recalled:
         """Return the observations and other memories that match a question."""
         return await self._send(calls.recall(query, limit))
 
@@ -262,7 +243,7 @@ class AsyncMemoryHub:
         """Return a stored value."""
         return await self._send(calls.read(key))
 
-    async def write(self, key: str, value: str, *, idempotency_key: str = "") -> ValueWritten:
+    async def write(self, key: str, value: str, *, idempotency_key: str = "") -> results.ValueWritten:
         """Store a value under a key."""
         return await self._send(calls.write(key, value), idempotency_key)
 
@@ -274,7 +255,7 @@ class AsyncMemoryHub:
         """Cache a model's response. Returns False if the workspace has no cache."""
         return await self._send(calls.keep_response(message, model, response), idempotency_key)
 
-    async def extract(self, text: str, source: str = "", *, idempotency_key: str = "") -> Run:
+    async def extract(self, text: str, source: str = "", *, idempotency_key: str = "") -> results.Run:
         """Request the extraction of observations from a text."""
         return await self._send(calls.extract(text, source), idempotency_key)
 
@@ -288,17 +269,17 @@ class AsyncMemoryHub:
         own_sessions: bool = False,
         whole: bool = False,
         as_typed: bool = False,
-    ) -> Found:
+    ) -> results.Found:
         """Search the workspace. ``own_sessions``: include agents' own sessions. ``whole``: take longer if needed."""
         return await self._send(
             calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole, as_typed=as_typed)
         )
 
-    def runs(self, kind: str = "", status: str = "") -> AsyncIterator[Run]:
+    def runs(self, kind: str = "", status: str = "") -> AsyncIterator[results.Run]:
         """Iterate over the runs, latest first."""
         return self._each(calls.runs(kind, status))
 
-    async def run(self, run_id: int) -> Run:
+    async def run(self, run_id: int) -> results.Run:
         """Return a run."""
         return await self._send(calls.run(run_id))
 

@@ -9,33 +9,10 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from memoryhub.client import calls
+from memoryhub.client import calls, results
 from memoryhub.client.caching import OnError, skip_cache
 from memoryhub.client.errors import MemoryHubError
-from memoryhub.client.results import (
-    Appended,
-    Context,
-    Document,
-    Entry,
-    Figures,
-    Found,
-    HistoryEntry,
-    Imported,
-    KnowledgeChanged,
-    KnowledgeEntry,
-    Me,
-    Observation,
-    Page,
-    Proposal,
-    Recalled,
-    Remembered,
-    Revision,
-    Run,
-    Session,
-    ValueWritten,
-    Why,
-    Written,
-)
+from memoryhub.client.results import Page
 from memoryhub.client.transport import (
     NO_RETRIES,
     Outcome,
@@ -86,7 +63,7 @@ class MemoryHub:
         """Close the connections."""
         self._client.close()
 
-    def me(self) -> Me:
+    def me(self) -> results.Me:
         """Return the token's name, scopes and workspace: ``hub.me()["scopes"]``."""
         return self._send(calls.me())
 
@@ -94,25 +71,25 @@ class MemoryHub:
         """Return a skill in Markdown that tells an agent how to use its memory: ``hub.skill()``."""
         return self._send(calls.skill())
 
-    def sessions(self, key: str = "", channel: str = "") -> Iterator[Session]:
+    def sessions(self, key: str = "", channel: str = "") -> Iterator[results.Session]:
         """Iterate over the sessions, or those of a channel: ``for session in hub.sessions(channel="cli"): ...``."""
         return self._each(calls.sessions(key, channel))
 
-    def open_session(self, key: str, title: str = "", *, idempotency_key: str = "") -> Session:
+    def open_session(self, key: str, title: str = "", *, idempotency_key: str = "") -> results.Session:
         """Return the session with a key, creating it if needed: ``hub.open_session("cli:main")["id"]``."""
         return self._send(calls.open_session(key, title), idempotency_key)
 
-    def session(self, session_id: int) -> Session:
+    def session(self, session_id: int) -> results.Session:
         """Return a session and its counts: ``hub.session(12)["active_tokens"]``."""
         return self._send(calls.session(session_id))
 
-    def entries(self, session_id: int, epoch: int | None = None, *, active: bool = False) -> Iterator[Entry]:
+    def entries(self, session_id: int, epoch: int | None = None, *, active: bool = False) -> Iterator[results.Entry]:
         """Iterate over the entries of an epoch, by default the current one: ``for entry in hub.entries(12): ...``."""
         return self._each(calls.entries(session_id, epoch, active=active))
 
     def append(
         self, session: str | int, entries: calls.Entries, *, role: str = "user", idempotency_key: str = ""
-    ) -> Appended:
+    ) -> results.Appended:
         """Append a text or up to 1,000 entries to a session, by key (created if new) or by id.
 
             hub.append("cli:main", "Which region?")
@@ -129,29 +106,29 @@ class MemoryHub:
         max_messages: int | None = None,
         max_tokens: int | None = None,
         text: bool = False,
-    ) -> Context:
+    ) -> results.Context:
         """Return the messages to send to the model: ``hub.context("cli:main", max_tokens=8000)["messages"]``."""
         return self._send(calls.context(session, max_messages, max_tokens, text=text))
 
-    def stats(self, session_id: int) -> Figures:
+    def stats(self, session_id: int) -> results.Figures:
         """Return the token counts of a session, and what compression saved: ``hub.stats(12)``."""
         return self._send(calls.stats(session_id))
 
-    def compress(self, session_id: int, *, prompt: str = "", idempotency_key: str = "") -> Run:
+    def compress(self, session_id: int, *, prompt: str = "", idempotency_key: str = "") -> results.Run:
         """Request the compression of old entries into a summary: ``hub.run(hub.compress(12)["id"])["status"]``."""
         return self._send(calls.compress(session_id, prompt), idempotency_key)
 
-    def consolidate(self, session_id: int, *, idempotency_key: str = "") -> Run:
+    def consolidate(self, session_id: int, *, idempotency_key: str = "") -> results.Run:
         """Request the consolidation of new entries into memory: ``hub.consolidate(12)``."""
         return self._send(calls.consolidate(session_id), idempotency_key)
 
     def clear(
         self, session_id: int, entries: Sequence[Mapping[str, Any]] = (), *, idempotency_key: str = ""
-    ) -> Session:
+    ) -> results.Session:
         """Start a session's next epoch, with ``entries``. Earlier entries are kept: ``hub.clear(12)``."""
         return self._send(calls.clear(session_id, entries), idempotency_key)
 
-    def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> Run:
+    def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> results.Run:
         """Consolidate all entries of a session, then clear it: ``hub.archive_and_clear(12)``."""
         return self._send(calls.archive_and_clear(session_id), idempotency_key)
 
@@ -159,26 +136,26 @@ class MemoryHub:
         """Return a session as a file: ``Path("main.jsonl").write_bytes(hub.export_session(12))``."""
         return self._send(calls.export_session(session_id, layout, epoch))
 
-    def import_session(self, name: str, content: str, *, idempotency_key: str = "") -> Imported:
+    def import_session(self, name: str, content: str, *, idempotency_key: str = "") -> results.Imported:
         """Import a session file: ``hub.import_session("main.jsonl", Path("main.jsonl").read_text())``."""
         return self._send(calls.import_session(name, content), idempotency_key)
 
-    def documents(self, workspace: str = "") -> Iterator[Revision]:
+    def documents(self, workspace: str = "") -> Iterator[results.Revision]:
         """Iterate over the memory documents: ``[document["name"] for document in hub.documents()]``."""
         return self._each(calls.documents(workspace))
 
-    def document(self, name: str, revision: int | None = None, workspace: str = "") -> Document:
+    def document(self, name: str, revision: int | None = None, workspace: str = "") -> results.Document:
         """Return a memory document, at its head or at a revision: ``hub.document("MEMORY.md")["content"]``.
 
         ``workspace``: the slug of another one that the token may read.
         """
         return self._send(calls.document(name, revision, workspace))
 
-    def revisions(self, name: str) -> Iterator[Revision]:
+    def revisions(self, name: str) -> Iterator[results.Revision]:
         """Iterate over the revisions of a document: ``for revision in hub.revisions("MEMORY.md"): ...``."""
         return self._each(calls.revisions(name))
 
-    def why(self, fact_id: int) -> Why:
+    def why(self, fact_id: int) -> results.Why:
         """Return where a fact came from: ``hub.why(7)["origins"]``. Searches return the ids of facts.
 
         Raises NotFound.
@@ -187,7 +164,7 @@ class MemoryHub:
 
     def write_document(
         self, name: str, content: str, *, base: int, reason: str = "", idempotency_key: str = ""
-    ) -> Written:
+    ) -> results.Written:
         """Write a document based on the revision that you read, 0 for a new document.
 
             before = hub.document("MEMORY.md")
@@ -199,37 +176,37 @@ class MemoryHub:
         """
         return self._send(calls.write_document(name, content, base, reason), idempotency_key)
 
-    def add_fact(self, fact: str, name: str = "MEMORY.md", *, idempotency_key: str = "") -> Written:
+    def add_fact(self, fact: str, name: str = "MEMORY.md", *, idempotency_key: str = "") -> results.Written:
         """Append one fact to a document: ``hub.add_fact("Deploys run on Fridays.")``. A risky one is ``held``."""
         return self._send(calls.add_fact(fact, name), idempotency_key)
 
     def propose(
         self, name: str, content: str, *, base: int | None = None, reason: str = "", idempotency_key: str = ""
-    ) -> Proposal:
+    ) -> results.Proposal:
         """Propose a change of a document for review: ``hub.propose("MEMORY.md", text, reason="duplicate")``."""
         return self._send(calls.propose(name, content, base, reason), idempotency_key)
 
-    def proposals(self) -> Iterator[Proposal]:
+    def proposals(self) -> Iterator[results.Proposal]:
         """Iterate over the proposals, latest first: ``for proposal in hub.proposals(): ...``."""
         return self._each(calls.proposals())
 
-    def proposal(self, proposal_id: int) -> Proposal:
+    def proposal(self, proposal_id: int) -> results.Proposal:
         """Return a proposal and its decision: ``hub.proposal(3)["status"]``."""
         return self._send(calls.proposal(proposal_id))
 
-    def history(self, text: str = "") -> Iterator[HistoryEntry]:
+    def history(self, text: str = "") -> Iterator[results.HistoryEntry]:
         """Iterate over the history: ``for event in hub.history("backup"): ...``."""
         return self._each(calls.history(text))
 
-    def note(self, text: str, session: str = "", *, idempotency_key: str = "") -> HistoryEntry:
+    def note(self, text: str, session: str = "", *, idempotency_key: str = "") -> results.HistoryEntry:
         """Add to the history: ``hub.note("Moved the backups to eu-west-1.")``."""
         return self._send(calls.note(text, session), idempotency_key)
 
-    def knowledge(self, text: str = "", category: str = "") -> Iterator[KnowledgeEntry]:
+    def knowledge(self, text: str = "", category: str = "") -> Iterator[results.KnowledgeEntry]:
         """Iterate over the knowledge: ``for entry in hub.knowledge(category="project_decision"): ...``."""
         return self._each(calls.knowledge(text, category))
 
-    def knowledge_entry(self, entry_id: int) -> KnowledgeEntry:
+    def knowledge_entry(self, entry_id: int) -> results.KnowledgeEntry:
         """Return a knowledge entry: ``hub.knowledge_entry(7)["content"]``."""
         return self._send(calls.knowledge_entry(entry_id))
 
@@ -241,11 +218,13 @@ class MemoryHub:
         source: str = "",
         tags: Sequence[str] = (),
         idempotency_key: str = "",
-    ) -> KnowledgeEntry:
+    ) -> results.KnowledgeEntry:
         """Add to the knowledge: ``hub.learn("Tests run on both databases.", "project_decision")``."""
         return self._send(calls.learn(content, category, source, tags), idempotency_key)
 
-    def change_knowledge(self, entry_id: int, *, idempotency_key: str = "", **changes: Any) -> KnowledgeChanged:
+    def change_knowledge(
+        self, entry_id: int, *, idempotency_key: str = "", **changes: Any
+    ) -> results.KnowledgeChanged:
         """Change fields of a knowledge entry: ``hub.change_knowledge(7, tags=["tests", "ci"])``."""
         return self._send(calls.change_knowledge(entry_id, changes), idempotency_key)
 
@@ -253,7 +232,7 @@ class MemoryHub:
         """Return the knowledge as text for a prompt: ``hub.knowledge_prompt(max_chars=2000)``."""
         return self._send(calls.knowledge_prompt(max_chars))
 
-    def observations(self, category: str = "") -> Iterator[Observation]:
+    def observations(self, category: str = "") -> Iterator[results.Observation]:
         """Iterate over the observations: ``for observation in hub.observations("lesson"): ...``."""
         return self._each(calls.observations(category))
 
@@ -264,7 +243,7 @@ class MemoryHub:
         category: str = "finding",
         source: str = "",
         idempotency_key: str = "",
-    ) -> Remembered:
+    ) -> results.Remembered:
         """Add a finding, an insight or a lesson, or up to 100 of them as dicts.
 
             hub.remember("Uploads above 50 MB time out.", category="lesson")
@@ -274,7 +253,7 @@ class MemoryHub:
         """
         return self._send(calls.remember(content, category, source), idempotency_key)
 
-    def recall(self, query: str, limit: int | None = None) -> Recalled:
+    def recall(self, query: str, limit: int | None = None) -> results.Recalled:
         """Return observations and other memories for a question: ``hub.recall("upload time-outs")["lessons"]``."""
         return self._send(calls.recall(query, limit))
 
@@ -286,7 +265,7 @@ class MemoryHub:
         """Return a stored value: ``hub.read("deploy.region")``. Raises NotFound if there is none."""
         return self._send(calls.read(key))
 
-    def write(self, key: str, value: str, *, idempotency_key: str = "") -> ValueWritten:
+    def write(self, key: str, value: str, *, idempotency_key: str = "") -> results.ValueWritten:
         """Store a value under a key: ``hub.write("deploy.region", "eu-west-1")``."""
         return self._send(calls.write(key, value), idempotency_key)
 
@@ -298,7 +277,7 @@ class MemoryHub:
         """Cache a model's response: ``hub.keep_response("Hi", "m", "Hello")``. Returns False without a cache."""
         return self._send(calls.keep_response(message, model, response), idempotency_key)
 
-    def extract(self, text: str, source: str = "", *, idempotency_key: str = "") -> Run:
+    def extract(self, text: str, source: str = "", *, idempotency_key: str = "") -> results.Run:
         """Request the extraction of observations from a text: ``hub.extract(report, source="nightly")``."""
         return self._send(calls.extract(text, source), idempotency_key)
 
@@ -312,17 +291,17 @@ class MemoryHub:
         own_sessions: bool = False,
         whole: bool = False,
         as_typed: bool = False,
-    ) -> Found:
+    ) -> results.Found:
         """Search the workspace: ``hub.search('"time out" -draft', kinds=["entry", "memory"])["results"]``."""
         return self._send(
             calls.search(query, kinds, limit, mode, own_sessions=own_sessions, whole=whole, as_typed=as_typed)
         )
 
-    def runs(self, kind: str = "", status: str = "") -> Iterator[Run]:
+    def runs(self, kind: str = "", status: str = "") -> Iterator[results.Run]:
         """Iterate over the runs, latest first: ``for run in hub.runs(status="failed"): ...``."""
         return self._each(calls.runs(kind, status))
 
-    def run(self, run_id: int) -> Run:
+    def run(self, run_id: int) -> results.Run:
         """Return a run: ``hub.run(41)["status"]``."""
         return self._send(calls.run(run_id))
 
