@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.conversations.views.session_list import matching_sessions
-from memoryhub.edit_responses import after_edit, answer_edit, list_address
+from memoryhub.edit_responses import answer_edit, list_address
 from memoryhub.lib.bulk_selection import action_value, check_count, selected_keys, submitted_rows
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.http.htmx import render_page
@@ -105,12 +105,7 @@ def delete_sessions(request: HttpRequest, slug: str) -> HttpResponse:
         by = by_person(request)
         return edit_rows(workspace, "sessions", "delete", pks, values=values, by=by), ""
 
-    try:
-        run, skipped = delete()
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address, skipped)
+    return answer_edit(request, slug, address, delete)
 
 
 def _confirm(request: HttpRequest, workspace: Workspace, pks: list[int], *, is_wrong: bool = False) -> HttpResponse:
