@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from abc import abstractmethod
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -61,11 +60,9 @@ class JsonCommand(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.__class__ = JsonParser
+        parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
         explain_errors(parser)
         return parser
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         result = None

@@ -15,7 +15,6 @@ class Command(JsonCommand):
     help = "Show who read what in a workspace, or who has seen or changed a row."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         one = parser.add_mutually_exclusive_group()
         one.add_argument("--entry", type=int, metavar="PK", help="show who has seen this entry")

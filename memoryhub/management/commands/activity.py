@@ -22,7 +22,6 @@ class Command(JsonCommand):
     help = "Show the audit log of a workspace or of the whole hub, or write it to a file."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: the whole hub)")
         parser.add_argument("--session", help="only records of the session with this key")
         parser.add_argument("--after", type=int, default=0, help="only records after this number")

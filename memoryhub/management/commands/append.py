@@ -20,7 +20,6 @@ class Command(JsonCommand):
     help = "Append a batch of entries to a session, completely or not at all. Creates the session if needed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("session_key", help="the session's key")
         parser.add_argument(

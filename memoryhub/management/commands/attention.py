@@ -18,7 +18,6 @@ class Command(JsonCommand):
     help = "List what needs attention in all workspaces or in one, most urgent first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: all)")
 
     def run(self, *, workspace: str | None, **_options: Any) -> dict[str, Any]:

@@ -21,7 +21,6 @@ class Command(JsonCommand):
     help = "Back up the whole hub to one verified file while it runs, or verify a backup."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument(
             "dest", nargs="?", default="", help="a folder or a new file (default: MEMORYHUB_BACKUP_DIR)"
         )

@@ -22,7 +22,6 @@ class Command(JsonCommand):
     help = "Use the response cache: get, put or invalidate responses, show statistics, export."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=ACTIONS, help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(

@@ -20,7 +20,6 @@ class Command(JsonCommand):
     help = "Find duplicate and contradictory lines of MEMORY.md. Changes nothing without --apply."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(
             "--threshold", type=float, default=DEFAULT_THRESHOLD, help="minimum similarity of duplicates"

@@ -24,7 +24,6 @@ class Command(JsonCommand):
     help = "Replace old entries of a session with a summary; without a session, of all sessions over their limits."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("session_key", nargs="?", help="the session's key")
         parser.add_argument("--keep", type=int, help="number of latest entries to keep (default: the recent window)")

@@ -23,7 +23,6 @@ class Command(JsonCommand):
     help = "Move facts from a session, or from all due sessions, to MEMORY.md and the history."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: all)")
         parser.add_argument("session_key", nargs="?", help="the session's key")
         parser.add_argument("--due", action="store_true", help="only if it is due")

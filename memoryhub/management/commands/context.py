@@ -13,7 +13,6 @@ class Command(JsonCommand):
     help = "Show exactly what the model would receive for a session."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("session_key", help="the session's key")
         parser.add_argument(

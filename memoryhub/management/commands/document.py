@@ -13,7 +13,6 @@ class Command(JsonCommand):
     help = "Print a memory document or one of its revisions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("name", nargs="?", default="MEMORY.md", help="name of the document")
         parser.add_argument("--revision", type=int, help="number of a revision (default: the latest)")

@@ -13,7 +13,6 @@ class Command(JsonCommand):
     help = "List the memory documents about each person, in all workspaces or one."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("--name", default="", help="only people whose name contains this")
         parser.add_argument("--workspace", default="", help="slug or name of a workspace (default: all)")
 

@@ -20,7 +20,6 @@ class Command(JsonCommand):
     help = "Export a table for a spreadsheet, without the values of secrets."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("table", choices=list(EXPORTS), help="the table")
         parser.add_argument("--workspace", help="only rows of this workspace (default: all)")
         parser.add_argument(

@@ -23,7 +23,6 @@ class Command(JsonCommand):
     help = "Export a workspace as a folder or .zip for another agent or hub, and list what can't be exported."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("dest", help="a new or empty folder, or a new .zip file")
         parser.add_argument("--layout", choices=("auto", *LAYOUTS), default="auto", help="the program to export for")

@@ -22,7 +22,6 @@ class Command(JsonCommand):
     help = "Extract findings, insights and lessons from the output of an agent's step, and store them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("--source", default="", help="GOAL:step-name, stored with each observation")
         parser.add_argument("--file", help="file with the output (default: standard input)")

@@ -26,7 +26,6 @@ class Command(JsonCommand):
     help = "List, explain, add, pin, verify, categorise or withdraw facts of a document, or set their review date."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=ACTIONS, help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("ids", nargs="*", type=int, help="ids of facts (see list); for undo: a revision")

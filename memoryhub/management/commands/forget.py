@@ -24,7 +24,6 @@ class Command(JsonCommand):
     help = "Permanently erase a phrase, a person, a source or a session. Only shows a preview without --apply."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=(*KINDS, "list", "lift"), help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(

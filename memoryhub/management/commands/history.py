@@ -17,7 +17,6 @@ class Command(JsonCommand):
     help = "List, archive or unarchive history entries."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=("list", "archive", "unarchive"), help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("positions", nargs="*", type=int, help="positions of entries (see list)")

@@ -27,7 +27,6 @@ class Command(JsonCommand):
     help = "Scan a workspace for duplicates, contradictions, stale rows, secrets and the like, and resolve findings."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
         parser.add_argument("numbers", nargs="*", type=int, help="numbers of findings; for undo: of the run")

@@ -25,7 +25,6 @@ class Command(JsonCommand):
     help = "Import an edited table that was written by export: all of its rows, or none if one is invalid."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("table", choices=list(IMPORTS), help="the table")
         parser.add_argument("file", help="the file to import")
         parser.add_argument("--format", choices=list(FORMATS), help="file format (default: by the file's suffix)")

@@ -37,7 +37,6 @@ class Command(JsonCommand):
     help = "Import an agent's folder, an AgTerm export or an archive. Can be repeated; never deletes anything."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("path", help="the folder, file or archive")
         parser.add_argument("--layout", choices=LAYOUTS, default="auto", help="the program that wrote it")
         parser.add_argument("--name", default="", help="name of a new workspace")

@@ -25,7 +25,6 @@ class Command(JsonCommand):
     help = "Get, set, list, search, restore, withdraw and export key-values."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=ACTIONS, help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("key", nargs="?", default="", help="a key; for list: a prefix; for search: a text")

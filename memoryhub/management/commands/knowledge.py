@@ -28,7 +28,6 @@ class Command(JsonCommand):
     help = "List, add, edit, tag, withdraw, merge and export knowledge entries, or print them as a prompt."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=ACTIONS, help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("ids", nargs="*", type=int, help="ids of entries (see list)")

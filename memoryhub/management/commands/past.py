@@ -20,7 +20,6 @@ class Command(JsonCommand):
     help = "Show a workspace as it was at a past moment, or what changed between two moments."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("when", help='a date, an ISO time, or "7d", "36h", "yesterday", "today", "now"')
         parser.add_argument("--compare", metavar="WHEN", help="show what changed between WHEN and this")

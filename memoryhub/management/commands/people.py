@@ -38,7 +38,6 @@ class Command(JsonCommand):
     help = "Manage accounts, roles and invitations. A link is printed only once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
         parser.add_argument(
             "name", nargs="?", default="", help="the account's name; for invite: a name for the invitation"

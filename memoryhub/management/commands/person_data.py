@@ -25,7 +25,6 @@ class Command(JsonCommand):
     help = "Find, export or erase the data about a person in all workspaces. Erases nothing without --apply."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=ACTIONS, help="what to do; list and lift are about receipts")
         parser.add_argument(
             "names", nargs="*", help="names, e-mail addresses, phone numbers and ids; for lift: a receipt's number"

@@ -13,7 +13,6 @@ class Command(JsonCommand):
     stopped = "Stopped. Each index is either unchanged or rebuilt. Run the command again for the rest."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("--check", action="store_true", help="only report which indexes differ from their rows")
 
     def run(self, *, check: bool, **_options: Any) -> dict[str, Any]:

@@ -15,7 +15,6 @@ class Command(JsonCommand):
     help = "Find the observations and other memory of a workspace that answer a question."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("query", help="the question")
         parser.add_argument("--limit", type=int, default=LIMIT, help="maximum of each kind")

@@ -30,7 +30,6 @@ class Command(JsonCommand):
     help = "Replace the database with a verified backup. Stop the hub first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("source", help="the backup")
         parser.add_argument("--yes", action="store_true", help="move aside a database that isn't empty")
         parser.add_argument(

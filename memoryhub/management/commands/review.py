@@ -29,7 +29,6 @@ class Command(JsonCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
         parser.add_argument("number", nargs="?", type=int, help="number of the held change or row")
         parser.add_argument("--workspace", help="for list: only this workspace")

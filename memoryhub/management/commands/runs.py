@@ -23,7 +23,6 @@ class Command(JsonCommand):
     help = "List and show runs, and undo, retry, fold (compress by rule), skip, cancel, dismiss or approve them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
         parser.add_argument("numbers", nargs="*", type=int, help="numbers of runs (see list)")
         parser.add_argument("--workspace", help="for list: only this workspace")

@@ -17,7 +17,6 @@ class Command(JsonCommand):
     help = "End the run of a scratchpad: permanently delete its memory, but keep its sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=("end",), help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
 

@@ -22,7 +22,6 @@ class Command(JsonCommand):
     help = "Search all memory by words, phrases, exclusions, fields or a question."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("query", nargs="?", default="", help="the query")
         parser.add_argument("--stdin", action="store_true", help="read one query from each line of standard input")
         parser.add_argument("--workspace", default="", help="the workspace (default: all)")

@@ -21,7 +21,6 @@ class Command(JsonCommand):
     help = "Check that the hub's secret key is the one that the database belongs to, or change it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument(
             "--accept", action="store_true", help="use the hub's present key from now on, instead of the previous one"
         )

@@ -52,7 +52,6 @@ class Command(JsonCommand):
     help = "Create, rename, clear, prune, archive, delete, export and import sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=ACTIONS, help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("name", nargs="?", default="", help="the session's key; for import: the file")

@@ -13,7 +13,6 @@ class Command(JsonCommand):
     help = "Show compression statistics. Token counts are estimates."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: all)")
 
     def run(self, *, workspace: str | None, **_options: Any) -> dict[str, Any]:

@@ -35,7 +35,6 @@ class Command(JsonCommand):
     help = "Sync workspaces with their agents' folders."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument(
             "workspaces", nargs="*", metavar="WORKSPACE", help="the workspace (default: all with a folder)"
         )

@@ -30,7 +30,6 @@ class Command(JsonCommand):
     help = "Show, correct, build and export the semantic graph."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(
             "action",

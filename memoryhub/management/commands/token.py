@@ -22,7 +22,6 @@ class Command(JsonCommand):
     help = "Create, list and revoke agents' tokens. A token is printed only once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=("make", "list", "revoke"), help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(

@@ -20,7 +20,6 @@ class Command(JsonCommand):
     help = "List, add and remove a workspace's webhooks."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=("list", "add", "remove"), help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("url", nargs="?", default="", help="for add and remove: the address")

@@ -24,7 +24,6 @@ class Command(JsonCommand):
     help = "List, show or cancel background jobs that are running, waiting or finished within a day."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument(
             "action", nargs="?", choices=("list", "show", "cancel"), default="list", help="what to do"
         )

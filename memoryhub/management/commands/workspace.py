@@ -23,7 +23,6 @@ class Command(JsonCommand):
     help = "Create a workspace for an agent that writes to the hub, or show or change its settings."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
         parser.add_argument("action", choices=("create", "show", "set"), help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace; for create: its name")
         parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help=f"settings: {', '.join(NAMES)}")
