@@ -18,6 +18,7 @@ from typing import Any
 
 from memoryhub.forgetting.markup import FILLER, without_markup
 from memoryhub.lib.content_check.normalising import SELECTORS
+from memoryhub.lib.search.passages import merge_spans
 from memoryhub.lib.search.tokenizing import HANGUL, UNSPACED
 from memoryhub.lib.text.forgotten import MARK
 
@@ -121,7 +122,7 @@ def _searching(spans_of: Callable[[str], list[Span]]) -> Finder:
         if any(mark in text for mark in _ESCAPE_MARKS) and _ESCAPE.search(text):
             forms.append(_unescaped(text))
         forms += [plain for form in list(forms) for plain in without_markup(form)]
-        return _joined([span for form in forms for span in spans_of(form)])
+        return merge_spans([span for form in forms for span in spans_of(form)])
 
     return find
 
@@ -157,7 +158,7 @@ def find_any(finders: Sequence[Finder]) -> Finder:
     used = [find for find in finders if find is not nothing]
     if len(used) < 2:
         return used[0] if used else nothing
-    return lambda text: _joined([span for find in used for span in find(text)])
+    return lambda text: merge_spans([span for find in used for span in find(text)])
 
 
 def digest_of(phrase: Phrase, key: bytes) -> Digest:
@@ -184,17 +185,6 @@ def find_digests(digests: Collection[Digest], key: bytes, found: dict[str, Phras
         return spans
 
     return _searching(spans_of) if hashes else nothing
-
-
-def _joined(spans: Sequence[Span]) -> list[Span]:
-    """Sort spans and merge overlapping ones."""
-    joined: list[Span] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
 
 
 def nothing(_text: str) -> list[Span]:

@@ -55,7 +55,7 @@ def passage(text: str, terms: Sequence[WeightedTerm], *, length: int = LENGTH) -
     earliest = max(0, min(first - round(context * _SHARE_BEFORE), len(text) - length))
     start = _word_boundary(text, earliest, first, is_start=True)
     end = _word_boundary(text, min(len(text), max(start + length, last)), max(start, last), is_start=False)
-    spans = _merge_spans([(begin - start, stop - start) for begin, stop, _ in hits if begin >= start and stop <= end])
+    spans = merge_spans([(begin - start, stop - start) for begin, stop, _ in hits if begin >= start and stop <= end])
     return Passage(text[start:end], tuple(spans), start > 0, end < len(text), start)
 
 
@@ -63,7 +63,7 @@ def highlight(text: str, terms: Sequence[WeightedTerm], *, limit: int = MAX_SHOW
     """Return the first ``limit`` characters of a text as (text, is_hit) pieces."""
     shown = text[: _character_end(text, limit)] if limit < len(text) else text
     hits = _find_spans(shown[:MAX_SEARCHED], terms)
-    return split_spans(shown, _merge_spans([(start, end) for start, end, _ in hits]))
+    return split_spans(shown, merge_spans([(start, end) for start, end, _ in hits]))
 
 
 def split_spans(text: str, spans: Sequence[Span]) -> list[tuple[str, bool]]:
@@ -173,8 +173,8 @@ def _word_boundary(text: str, position: int, limit: int, *, is_start: bool) -> i
     return _character_end(text, position)
 
 
-def _merge_spans(spans: Sequence[Span]) -> list[Span]:
-    """Return ordered spans, with overlapping and adjacent ones merged."""
+def merge_spans(spans: Sequence[Span]) -> list[Span]:
+    """Sort spans and merge overlapping and adjacent ones."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
