@@ -1,7 +1,5 @@
 """Django as WSGI. `manage.py serve` uses memoryhub.asgi."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The reference documentation matches the code."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 

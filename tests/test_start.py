@@ -1,7 +1,5 @@
 """What a process imports before it can answer a request."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

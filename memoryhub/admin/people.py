@@ -1,7 +1,5 @@
 """Accounts and how they sign in, read-only: the pages change them, and keep the last hub operator."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from django.contrib import admin

@@ -1,7 +1,5 @@
 """Errors of backing up and restoring."""
 
-from __future__ import annotations
-
 from memoryhub.lib.errors import Busy, MemoryHubError, Refused
 
 

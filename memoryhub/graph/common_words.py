@@ -1,7 +1,5 @@
 """Words that say nothing about a memory, and capitalised words that aren't names."""
 
-from __future__ import annotations
-
 from memoryhub.graph.keywords import STOP_WORDS
 
 _FOREIGN = """

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from django import forms
 from django.utils.translation import gettext_lazy as _
 

@@ -1,7 +1,5 @@
 """Types of the tools' arguments, with their limits and descriptions."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field

@@ -1,7 +1,5 @@
 """Prompts for summaries. Conversations are quoted as data between unguessable delimiters."""
 
-from __future__ import annotations
-
 FOLD_INSTRUCTIONS = """\
 You write the summary that takes the place of a stretch of a conversation between a user and an AI agent. The agent \
 goes on with only your summary of it, so whatever you leave out is lost to it.

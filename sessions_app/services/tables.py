@@ -1,7 +1,5 @@
 """Spreadsheet columns of sessions and entries (export only: entries are append-only)."""
 
-from __future__ import annotations
-
 from memoryhub.lib.tables.columns import Export, attribute, columns
 from sessions_app.models import Entry, Session
 

@@ -1,7 +1,5 @@
 """What a provider says about a person may be nonsense, and a browser may begin again and again."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

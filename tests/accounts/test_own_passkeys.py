@@ -1,7 +1,5 @@
 """Adding, renaming and removing passkeys, and losing them."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command

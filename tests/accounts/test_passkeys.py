@@ -1,7 +1,5 @@
 """Signing in with passkeys, and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Bulk edits from the admin's lists, as runs that can be undone."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """The administration: for hub operators only, and within the content security policy."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Imports of tables whose rows changed in the hub since the preview or the export."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """Export and import of tables in the admin: format, preview, confirmation."""
 
-from __future__ import annotations
-
 import io
 import json
 

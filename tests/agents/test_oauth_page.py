@@ -1,7 +1,5 @@
 """The page on which a person lets an OAuth client use a workspace."""
 
-from __future__ import annotations
-
 import pytest
 from django.test import Client
 from django.urls import reverse

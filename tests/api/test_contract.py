@@ -1,7 +1,5 @@
 """Every response matches the OpenAPI document, whatever an agent sends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Messages of agent frameworks over REST: what is stored, shown and returned."""
 
-from __future__ import annotations
-
 import pytest
 
 from sessions_app.models import Entry, Session

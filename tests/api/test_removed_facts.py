@@ -1,7 +1,5 @@
 """What a person removed from a document is held if an agent says it again."""
 
-from __future__ import annotations
-
 import pytest
 
 from knowledge_app.models import MemoryDocument

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from django.conf import settings as test_settings
 from django.db import connection

@@ -1,7 +1,5 @@
 """A restored hub leaves the agents' files alone until a person turns two-way sync on again."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """The format of backup files."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import random

@@ -1,7 +1,5 @@
 """Creating, verifying and scheduling backups."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """The hub behind the real pgbouncer in transaction mode, with one connection to PostgreSQL that all clients share."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Which backups can be restored, and which secrets they contain."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Restoring a backup into an empty, used, locked or damaged database."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """The commands of Claude's memory tool, against the real API."""
 
-from __future__ import annotations
-
 import pytest
 
 from knowledge_app.services.rows.key_values import write_value

@@ -1,7 +1,5 @@
 """The queries that every page runs read indexes, whose cost hardly grows with a workspace."""
 
-from __future__ import annotations
-
 import pytest
 from django.db import connection
 from django.utils import timezone

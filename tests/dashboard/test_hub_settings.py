@@ -1,7 +1,5 @@
 """The settings page: every setting with its source, and no secrets."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Forgetting together with running work, tombstones, edits and later imports."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

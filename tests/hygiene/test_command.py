@@ -1,7 +1,5 @@
 """The hygiene command, which never shows the secrets it found."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

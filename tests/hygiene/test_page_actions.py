@@ -1,7 +1,5 @@
 """Actions on the hygiene page: who may use them, and what they change."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

@@ -1,7 +1,5 @@
 """Scans: findings, storage, score, and automatic scans."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """The lines of held changes, in the list of the inbox and where safe ones are accepted together."""
 
-from __future__ import annotations
-
 import re
 from unittest.mock import Mock
 

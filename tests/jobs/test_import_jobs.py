@@ -1,7 +1,5 @@
 """Imports as jobs: progress, cancelling and resuming."""
 
-from __future__ import annotations
-
 import pytest
 from django.core.management import call_command
 from django.utils import timezone

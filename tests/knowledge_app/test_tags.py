@@ -1,7 +1,5 @@
 """Tags of knowledge entries, and how many there may be."""
 
-from __future__ import annotations
-
 import pytest
 
 from knowledge_app.services.rows.knowledge import save_entry

@@ -1,7 +1,5 @@
 """Damaged and random files never make the readers of agents' files raise."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The list of commands that manage.py shows."""
 
-from __future__ import annotations
-
 from memoryhub.management.command_line import GROUPS, WIDTH, CommandLine
 from tests.reference import own_commands
 

@@ -1,7 +1,5 @@
 """OAuth as clients use it: metadata, registration, tokens, their renewal, misuse and revocation."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

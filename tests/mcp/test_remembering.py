@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from knowledge_app.models import Fact, MemoryDocument, Observation

@@ -1,7 +1,5 @@
 """What results cost: clients show a model the structured values, the text, or both."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
 

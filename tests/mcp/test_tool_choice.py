@@ -3,8 +3,6 @@
 The scorer is simpler than any model: a description that it understands is clear for a model too.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Prose in documents, in the memory list."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 

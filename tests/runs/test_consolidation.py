@@ -1,7 +1,5 @@
 """Consolidation with the real SDK against a scripted server."""
 
-from __future__ import annotations
-
 import pytest
 from django.utils import timezone
 

@@ -1,7 +1,5 @@
 """Sessions are found by what was said in them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Words that no readable row contains are corrected by the nearest word of the readable rows."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 

@@ -1,7 +1,5 @@
 """A text with what was typed, signs included, ranks before texts that only have its letters."""
 
-from __future__ import annotations
-
 import pytest
 from django.urls import reverse
 

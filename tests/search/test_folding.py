@@ -1,7 +1,5 @@
 """Texts that are written in different ways find each other, on both databases."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryhub.lib.search.hits import WeightedTerm

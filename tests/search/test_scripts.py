@@ -1,7 +1,5 @@
 """Questions in many scripts, each with one right answer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

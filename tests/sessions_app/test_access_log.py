@@ -1,7 +1,5 @@
 """The access log as rows: what was seen, once a minute, without a word of it, and for as long as it is kept."""
 
-from __future__ import annotations
-
 import sqlite3
 from datetime import timedelta
 

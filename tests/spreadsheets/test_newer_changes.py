@@ -1,7 +1,5 @@
 """Tables that were exported, or previewed, before somebody changed the rows in the hub."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Words of rules and of what they reach, in Chinese, Japanese and Korean. See ``lexicon``."""
 
-from __future__ import annotations
-
 CHINESE = {
     "norm": """一概 做法 习惯 必须 必須 须 須 应 應 应该 應該 应当 應當 需要 需 要求 务必 務必 一定要 总是 總是
         始终 始終 永远 永遠 一律 都要 也要 还要 請 请 烦请 麻烦 切勿 不要 不得 不可 勿 别 別 如果 若 如 当有 當有

@@ -1,7 +1,5 @@
 """Words of rules and of what they reach, in English, German and Dutch. See ``lexicon``."""
 
-from __future__ import annotations
-
 ENGLISH = {
     "norm": """needed demand demands demanded insist insists dictates stipulates specifies practice custom
         tradition wants wishes would_rather hopes_that happy_if glad_if is_best best_answered best_handled

@@ -1,7 +1,5 @@
 """Words of rules and of what they reach, in further languages. See ``lexicon``."""
 
-from __future__ import annotations
-
 OTHERS = {
     "ar": {
         "norm": """اذا إذا عندما متى قبل دائما ابدا أبدا يجب عليك عليه ينبغي لا_بد يتعين يلزم من_فضلك الرجاء يرجى

@@ -1,7 +1,5 @@
 """Words of rules and of what they reach, in French, Spanish, Italian and Portuguese. See ``lexicon``."""
 
-from __future__ import annotations
-
 FRENCH = {
     "norm": """n'ont_pas_leur_place n'a_pas_sa_place exige* impose* réclame* pratique usage coutume souhaite*
         voudrait aimerait veut désire apprécierait dois doit doivent devez devons devra devront devrait devraient

@@ -1,7 +1,5 @@
 """Words of rules and of what they reach, in Russian, Polish and Turkish. See ``lexicon``."""
 
-from __future__ import annotations
-
 RUSSIAN = {
     "norm": """требует требуют практика обычай хотел* хочет желает должен должна должно должны обязан* следует
         нужно надо необходимо требуется придется полагается положено принято рекоменду* желательно целесообразно

@@ -1,7 +1,5 @@
 """OpenClaw's sessions and workspaces, in its store and in older files."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

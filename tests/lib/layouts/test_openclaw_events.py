@@ -1,7 +1,5 @@
 """The events of OpenClaw's sessions become entries and summaries."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from memoryhub.lib.layouts.problem_counts import MAX_PLACES, ProblemCounts
 from memoryhub.lib.problem_groups import kind_of
 

@@ -1,7 +1,5 @@
 """NOT in capitals is no operator, and a query that has it says so."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.searches import asked
