@@ -37,7 +37,7 @@ from memoryhub.integrity.database import protections
 from memoryhub.lib.database.append_only import GUARD_TABLE, install_sql, remove_sql
 from memoryhub.search import completion, counts, grouping, listing, months, query_embedding, ranking, semantic
 from sessions_app.models import Membership, MutationGuard, Session, Workspace
-from tests.hub import open_at, talk
+from tests.hub import client_of, member, open_at, talk
 
 gc.disable()  # until the tests are collected
 hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is not a bug
@@ -244,34 +244,24 @@ def session(workspace: Workspace) -> Session:
 
 @pytest.fixture
 def viewer(workspace: Workspace) -> User:
-    user = User.objects.create_user("vera")
-    Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.VIEWER)
-    return user
+    return member(workspace, "vera", Membership.Role.VIEWER)
 
 
 @pytest.fixture
 def viewer_client(viewer: User) -> Client:
-    client = Client()
-    client.force_login(viewer)
-    return client
+    return client_of(viewer)
 
 
 @pytest.fixture
 def stranger_client(db: None) -> Client:
     """A person with an account but no workspace."""
-    client = Client()
-    client.force_login(User.objects.create_user("sam"))
-    return client
+    return client_of(User.objects.create_user("sam"))
 
 
 @pytest.fixture
 def editor(workspace: Workspace) -> Client:
     """A person with the role editor."""
-    user = User.objects.create_user("edda")
-    Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.EDITOR)
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(workspace, "edda", Membership.Role.EDITOR))
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,7 +17,7 @@ from knowledge_app.models import HeldChange
 from memoryhub.jobs.queue import do_next_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.executing import execute
-from sessions_app.models import AuditRecord, Run, Session, Workspace
+from sessions_app.models import AuditRecord, Membership, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.entries import Appended, append
 from sessions_app.services.lifecycle import open_session
@@ -41,9 +43,28 @@ def run_jobs() -> None:
         pass
 
 
+def by() -> By:
+    """Return a person who acts now."""
+    return By(PERSON, timezone.now())
+
+
 def url(name: str, *args: object) -> str:
     """Return the address of a page of the workspace atlas."""
     return reverse(name, args=["atlas", *args])
+
+
+def member(workspace: Workspace, name: str, role: str) -> User:
+    """Create a person with a role in a workspace."""
+    user = User.objects.create_user(name)
+    Membership.objects.create(workspace=workspace, user=user, role=role)
+    return user
+
+
+def client_of(user: User) -> Client:
+    """Return a browser in which a person is signed in."""
+    client = Client()
+    client.force_login(user)
+    return client
 
 
 def open_at(workspace: Workspace, key: str = "cli:main") -> Session:

@@ -19,7 +19,7 @@ from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import Actor, By
 from tests.accounts.test_people_pages import PASSWORD, role_of, signed_in
-from tests.hub import PERSON
+from tests.hub import PERSON, member
 
 pytestmark = pytest.mark.django_db
 ANSWERS = {"username": "ed", "password1": PASSWORD, "password2": PASSWORD}
@@ -126,8 +126,7 @@ def test_an_ended_link_says_why(end, words, workspace, olga, client):
 
 
 def test_a_former_operator_cannot_use_their_own_link(workspace, olga):
-    owen = User.objects.create_user("owen")
-    Membership.objects.create(workspace=workspace, user=owen, role="operator")
+    owen = member(workspace, "owen", "operator")
     url = link(workspace, "operator", actor=Actor("person", "owen"))
     Membership.objects.all().delete()
 

@@ -19,16 +19,14 @@ from memoryhub.agents.api_tokens import issue_token
 from memoryhub.models import ApiToken, Invitation
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import Actor, By
-from tests.hub import NOW, PERSON, raises_code
+from tests.hub import NOW, PERSON, client_of, raises_code
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a calm sea 42"
 
 
 def signed_in(username: str, **flags: bool) -> Client:
-    client = Client()
-    client.force_login(User.objects.get_or_create(username=username, defaults=flags)[0])
-    return client
+    return client_of(User.objects.get_or_create(username=username, defaults=flags)[0])
 
 
 @pytest.fixture

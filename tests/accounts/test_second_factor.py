@@ -21,7 +21,7 @@ from memoryhub.lib.database.encrypted_text import decrypt_text
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import Actor, By
 from tests.accounts.test_people_pages import PASSWORD
-from tests.hub import PERSON, raises_code
+from tests.hub import PERSON, client_of, raises_code
 
 pytestmark = pytest.mark.django_db
 PAGE = "/account/second-factor/"
@@ -94,8 +94,7 @@ def test_it_is_set_up_with_the_password_and_the_first_code(vera, clock):
 
 
 def test_the_code_that_set_it_up_does_not_sign_in(vera):
-    here = Client()
-    here.force_login(vera)
+    here = client_of(vera)
     secret = re.search(r"\b[A-Z2-7]{32}\b", here.get(PAGE).content.decode())[0]
     here.post(PAGE, {"code": app_code(secret), "password": PASSWORD})
 
@@ -233,8 +232,7 @@ def test_a_reset_link_does_not_replace_the_code(vera, secret):
 
 @pytest.mark.parametrize("path", ["codes/", "off/"])
 def test_changes_need_the_password(path, vera, secret):
-    client = Client()
-    client.force_login(vera)
+    client = client_of(vera)
     before = set(RecoveryCode.objects.values_list("code_hash", flat=True))
 
     assert client.post(PAGE + path, {"password": "guess"}).status_code == 422
@@ -249,8 +247,7 @@ def test_changes_need_the_password(path, vera, secret):
 def test_a_password_that_ends_with_a_space_confirms_changes(vera, secret):
     vera.set_password("a calm sea ")
     vera.save()
-    client = Client()
-    client.force_login(vera)
+    client = client_of(vera)
 
     client.post(f"{PAGE}off/", {"password": "a calm sea "})
 
@@ -261,8 +258,7 @@ def test_a_password_that_ends_with_a_space_confirms_changes(vera, secret):
 def test_without_a_password_changes_need_a_code(path, vera, secret):
     vera.set_unusable_password()
     vera.save()
-    client = Client()
-    client.force_login(vera)
+    client = client_of(vera)
     before = set(RecoveryCode.objects.values_list("code_hash", flat=True))
     assert "Authentication code" in client.get(PAGE).content.decode()
 
@@ -279,8 +275,7 @@ def test_without_a_password_changes_need_a_code(path, vera, secret):
 def test_guessing_codes_of_changes_is_rate_limited(vera, secret):
     vera.set_unusable_password()
     vera.save()
-    client = Client()
-    client.force_login(vera)
+    client = client_of(vera)
     for n in range(5):
         client.post(PAGE + "off/", {"code": f"{n:06}"})
 
@@ -299,8 +294,7 @@ def test_operators_reset_it_for_others(vera, secret, admin_client, admin_user):
     assert actions()[-1] == "account.second_factor_reset"
     turn_on(admin_user, new_secret(), 0, keep=None, by=By(PERSON, timezone.now()))
     Client().post(url)
-    operator = Client()
-    operator.force_login(admin_user)
+    operator = client_of(admin_user)
     operator.post(f"/people/{admin_user.pk}/reset-second-factor/")
     assert has_second_factor(admin_user)
 

@@ -24,7 +24,7 @@ from memoryhub.accounts.people import RoleChange, change_roles
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import Actor, By
-from tests.hub import NOW, PERSON, raises_code
+from tests.hub import NOW, PERSON, member, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -148,8 +148,7 @@ def test_a_used_link_cannot_be_revoked(workspace):
 
 
 def test_a_link_raises_roles_and_never_lowers_them(workspace, other):
-    vera = User.objects.create_user("vera")
-    Membership.objects.create(workspace=workspace, user=vera, role="editor")
+    vera = member(workspace, "vera", "editor")
     _, token = link({workspace: "viewer", other: "editor"})
 
     join_as_known(token, vera, now=NOW)

@@ -16,7 +16,7 @@ from memoryhub.lib.layouts.grip import content_id
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, figures, open_at, talk
+from tests.hub import NOW, PERSON, client_of, figures, open_at, talk
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
@@ -256,8 +256,7 @@ def test_the_confirmation_page_escapes_stored_text(admin_client, workspace):
 @pytest.mark.parametrize("model", [KnowledgeEntry, Observation, KeyValue, CachedResponse, Session])
 def test_only_hub_operators_may_act(viewer, workspace, model):
     row = knowledge(workspace)
-    client = Client()
-    client.force_login(User.objects.create_user("staff", is_staff=True))
+    client = client_of(User.objects.create_user("staff", is_staff=True))
 
     for someone, status in ((client, 403), (Client(), 302)):
         for action in ("withdraw", "take_back", "verify", "compress", "export_as_zip", "invalidate"):

@@ -9,7 +9,6 @@ from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -17,7 +16,7 @@ from knowledge_app.models import EditedRow, Forgotten, KeyValue
 from memoryhub.account_models import Passkey, RecoveryCode, SecondFactor
 from memoryhub.models import SetupToken
 from sessions_app.models import AuditRecord, Membership, Run, Webhook, Workspace
-from tests.hub import NOW
+from tests.hub import NOW, client_of
 from tests.markup import live_markup
 from tests.rows import make
 
@@ -35,8 +34,7 @@ def test_it_can_be_turned_off(admin_off, admin_client):
 
 @pytest.mark.parametrize("page", ["/admin/", "/admin/login/", "/admin/auth/user/", "/admin/password_change/"])
 def test_only_hub_operators_may_use_it(page, viewer_client, client):
-    staff = Client()
-    staff.force_login(User.objects.create_user("staff", is_staff=True))
+    staff = client_of(User.objects.create_user("staff", is_staff=True))
 
     assert [visitor.get(page).status_code for visitor in (viewer_client, staff)] == [403, 403]
     assert client.get(page, follow=True).redirect_chain[-1][0].startswith("/login/?next=/admin/")

@@ -15,6 +15,7 @@ from knowledge_app.models import Fact, HistoryEntry, KeyValue, KnowledgeEntry, O
 from memoryhub.lib.tables import Table
 from memoryhub.lib.tables.files import FORMATS
 from sessions_app.models import AuditRecord, Entry, Session, Workspace
+from tests.hub import client_of
 from tests.markup import live_markup
 from tests.rows import make
 
@@ -271,8 +272,7 @@ def test_append_only_tables_have_no_import(admin_client, model):
 
 @pytest.mark.parametrize("page", ["import", "export", "process_import"])
 def test_only_hub_operators_import_and_export_tables(viewer_client, workspace, page):
-    staff = Client()
-    staff.force_login(User.objects.create_user("staff", is_staff=True))
+    staff = client_of(User.objects.create_user("staff", is_staff=True))
 
     posted = [
         client.post(address(KnowledgeEntry, page), {"format": "0"}) for client in (staff, viewer_client, Client())

@@ -20,7 +20,7 @@ from memoryhub.models import ApiToken
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import Actor, By
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, client_of, member
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
@@ -29,11 +29,7 @@ WISH = {"name": "pilot", "scopes": ["read", "append"], "days": "30", "per_minute
 
 @pytest.fixture
 def operator(workspace) -> Client:
-    user = User.objects.create_user("olga")
-    Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.OPERATOR)
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(workspace, "olga", Membership.Role.OPERATOR))
 
 
 def url(name: str, *args: object) -> str:

@@ -17,7 +17,7 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.agents.api_tokens import SCOPES, issue_token
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
-from tests.hub import PERSON
+from tests.hub import by
 
 OLGA = Actor("person", "olga")
 Call = Callable[..., HttpResponse]
@@ -43,16 +43,12 @@ def caller(token: str) -> Call:
     return call
 
 
-def by_person() -> By:
-    return By(PERSON, timezone.now())
-
-
 def table_of(row: KeyValue | KnowledgeEntry) -> str:
     return "key_values" if isinstance(row, KeyValue) else "knowledge"
 
 
 def edit(row: KeyValue | KnowledgeEntry, action: str, **values: object) -> None:
-    edit_rows(row.workspace, table_of(row), action, [row.pk], values=values, by=by_person())
+    edit_rows(row.workspace, table_of(row), action, [row.pk], values=values, by=by())
 
 
 @contextmanager

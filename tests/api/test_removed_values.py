@@ -9,7 +9,8 @@ from knowledge_app.services.removed_texts import RemovedTexts
 from knowledge_app.services.rows.key_values import write_value
 from sessions_app.models import Run
 from sessions_app.services.runs import cancel_run
-from tests.api.conftest import Call, by_person, edit
+from tests.api.conftest import Call, edit
+from tests.hub import by
 
 pytestmark = pytest.mark.django_db
 CODE = "Door code of the house: 4711"
@@ -42,7 +43,7 @@ def test_what_a_person_removed_from_a_key_is_held_elsewhere(agent, action, value
 
 def test_what_a_key_and_its_value_say_at_present_is_not_held(agent, workspace):
     remove_code(agent)
-    write_value(workspace, "door code of the house", "4711", by=by_person())
+    write_value(workspace, "door code of the house", "4711", by=by())
 
     answer = agent("POST", "/observations", {"observations": [{"category": "finding", "content": CODE}]})
 
@@ -51,9 +52,9 @@ def test_what_a_key_and_its_value_say_at_present_is_not_held(agent, workspace):
 
 @pytest.mark.parametrize(("text", "is_held"), [("Paris", False), (CODE, True)])
 def test_a_refused_value_of_a_key_that_is_gone_is_held_elsewhere_if_it_says_enough(agent, workspace, text, is_held):
-    write_value(workspace, "home", "Porto", by=by_person())
+    write_value(workspace, "home", "Porto", by=by())
     run = agent("PUT", "/value?key=home", {"value": text}).json()["run"]
-    cancel_run(Run.objects.get(pk=run), by=by_person())
+    cancel_run(Run.objects.get(pk=run), by=by())
     KeyValue.objects.all().delete()
 
     assert agent("PUT", "/value?key=town", {"value": text}).json()["held"] == is_held
@@ -65,6 +66,6 @@ def test_over_many_lines_too_what_the_memory_says_at_present_is_not_said_again(a
     text = "\n".join(CODE.split())
     assert RemovedTexts(workspace).added_again("", text) == {1, 2, 3, 4, 5, 6}
 
-    write_value(workspace, "door code of the house", "4711", by=by_person())
+    write_value(workspace, "door code of the house", "4711", by=by())
 
     assert RemovedTexts(workspace).added_again("", text) == set()

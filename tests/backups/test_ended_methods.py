@@ -19,7 +19,7 @@ from sessions_app.services.webhooks import add_webhook, remove_webhook
 from sessions_app.services.workspaces import save_settings
 from tests.accounts.test_second_factor import app_code
 from tests.backups.databases import ON_POSTGRES, back_up
-from tests.hub import PERSON
+from tests.hub import by
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -30,10 +30,6 @@ pytestmark = [
 ]
 ISSUER = "https://login.example.org"
 NAMES = ("olga", "edda", "frank", "gina")
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def person(name: str) -> User:

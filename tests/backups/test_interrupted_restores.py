@@ -22,10 +22,9 @@ from memoryhub.lib.errors import Refused
 from memoryhub.management.restore_guard import in_use
 from memoryhub.models import ApiToken
 from sessions_app.models import Entry, Workspace
-from sessions_app.services.audit import By
 from sessions_app.services.workspaces import create_workspace
 from tests.backups.databases import ON_POSTGRES, back_up
-from tests.hub import PERSON, add, open_at
+from tests.hub import add, by, open_at
 from tests.other_hub import manage
 
 pytestmark = [
@@ -41,10 +40,6 @@ KILLED_AT = (
     "memoryhub.management.commands.restore.reapply_receipts",
     "memoryhub.management.commands.restore.vacuum",
 )
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def forget_phrase(workspace: Workspace) -> None:

@@ -15,9 +15,8 @@ from memoryhub.forgetting import person_views, views
 from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.forgetting.requests import request_forgetting
 from memoryhub.sync import erased_files
-from sessions_app.services.audit import By
 from tests.backups.databases import ON_POSTGRES, back_up
-from tests.hub import PERSON, run_jobs
+from tests.hub import by, run_jobs
 from tests.other_hub import manage
 
 pytestmark = [
@@ -28,10 +27,6 @@ pytestmark = [
     pytest.mark.usefixtures("home"),
 ]
 NAME = "memoryhub.sqlite3.before-restore-20260301T100000Z"
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 @pytest.mark.slow

@@ -18,10 +18,9 @@ from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.forgetting.forget import forget
 from memoryhub.models import ApiToken
 from sessions_app.models import Entry, Membership
-from sessions_app.services.audit import By
 from sessions_app.services.workspaces import create_workspace
 from tests.backups.databases import ON_POSTGRES, back_up, restore
-from tests.hub import PERSON, add, open_at, raises_code
+from tests.hub import add, by, open_at, raises_code
 from tests.other_hub import manage
 
 pytestmark = [
@@ -31,10 +30,6 @@ pytestmark = [
     ),
     pytest.mark.usefixtures("home"),
 ]
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from memoryhub.forgetting.matching import digest_of
 from memoryhub.forgetting.reapply import reapply_receipts
 from memoryhub.integrity import check_memory
 from memoryhub.models import Invitation, Passkey, RecentSearch
-from sessions_app.models import Entry, Membership, Session, Workspace
+from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import By
 from tests.backups.databases import ON_POSTGRES, back_up, restore
-from tests.hub import AGENT, NOW, PERSON, add, open_at, raises_code
+from tests.hub import AGENT, NOW, PERSON, add, member, open_at, raises_code
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -140,8 +140,7 @@ def backup_of_members(workspace, tmp_path):
     """Return a backup in which two people are editors of a workspace, and all have old passwords."""
     session = open_at(workspace)  # writes an audit record
     for name in ("edda", "emil", "erik"):
-        user = User.objects.create_user(name)
-        Membership.objects.create(workspace=session.workspace, user=user, role="editor")
+        member(session.workspace, name, "editor")
     User.objects.create_superuser("olga")
     User.objects.update(password="old")
     return back_up(tmp_path / "out")

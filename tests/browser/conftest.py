@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from django.conf import settings as project_settings
 from django.contrib.auth.models import User
-from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.browser.demo import demo  # noqa: F401  a fixture
 from tests.command import chromium_path
+from tests.hub import client_of
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright runs a loop in this thread
 PASSWORD = "a calm sea 42"
@@ -62,8 +62,7 @@ def visit(chromium: Browser, live_server, settings, tmp_path: Path) -> Iterator[
 @pytest.fixture
 def page(visit: BrowserContext, transactional_db: None, live_server) -> Page:
     """A page with an operator signed in, without filling in the form each time."""
-    client = Client()
-    client.force_login(User.objects.create_superuser("olga", password=PASSWORD))
+    client = client_of(User.objects.create_superuser("olga", password=PASSWORD))
     name = project_settings.SESSION_COOKIE_NAME
     visit.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
     page = visit.new_page()

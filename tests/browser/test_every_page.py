@@ -19,6 +19,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from memoryhub.models import Passkey, SavedSearch, SignIn
 from sessions_app.models import Workspace
+from tests.hub import client_of
 from tests.whole_site.test_authorisation import atlas, filled  # noqa: F401  a fixture
 from tests.whole_site.test_login_required import address, routes
 
@@ -54,9 +55,7 @@ PARTS = """() => performance.getEntriesByType("resource").map(({ name }) => new 
 @pytest.fixture
 def owner(transactional_db: None) -> Client:
     """The session of a superuser."""
-    client = Client()
-    client.force_login(User.objects.create_superuser("olga", password="a calm sea 42"))
-    return client
+    return client_of(User.objects.create_superuser("olga", password="a calm sea 42"))
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as LoginSession
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.wsgi import get_wsgi_application
-from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 
 from memoryhub import asgi
@@ -24,6 +23,7 @@ from memoryhub.live.streams import open_streams
 from memoryhub.management.http_server import server_config
 from sessions_app.models import Workspace
 from tests.browser.test_living import learn
+from tests.hub import client_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ROWS = "#knowledge-list li[data-row]"
@@ -50,8 +50,7 @@ def address(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
 @pytest.fixture
 def own_browser(chromium: Browser, address: str) -> Iterator[BrowserContext]:
     """A browser with an operator signed in."""
-    client = Client()
-    client.force_login(User.objects.create_superuser("olga"))
+    client = client_of(User.objects.create_superuser("olga"))
     context = chromium.new_context(base_url=address)
     name = project_settings.SESSION_COOKIE_NAME
     context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": address}])

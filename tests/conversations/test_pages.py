@@ -1,14 +1,13 @@
 from datetime import UTC, datetime
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.importing import import_conversation
+from tests.query_counts import count_queries
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db
@@ -64,14 +63,6 @@ def test_row_of_another_workspace_is_not_found(name, workspace, viewer_client):
     for number in (pk, 10_000_000):
         assert viewer_client.get(reverse(name, args=[workspace.slug, number])).status_code == 404
     assert viewer_client.get(reverse(name, args=["other", pk])).status_code == 404
-
-
-def count_queries(client: Client, url: str) -> int:
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
-        assert client.get(url).status_code == 200
-    return len(queries)
 
 
 @pytest.mark.slow

@@ -4,9 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from knowledge_app.models import Concern
@@ -16,8 +14,9 @@ from memoryhub.inbox.attention_rows import SHOWN_ROWS as SHOWN_ITEMS
 from memoryhub.models import AccessRecord, ApiToken, Job
 from memoryhub.sync.found_folders import found_folders
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
-from tests.hub import add, open_at, turn
+from tests.hub import add, client_of, open_at, turn
 from tests.memory.test_memory_list import import_text
+from tests.query_counts import count_queries
 from tests.searches import know, log
 
 pytestmark = pytest.mark.django_db
@@ -25,9 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def operator() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("ops"))
-    return client
+    return client_of(User.objects.create_superuser("ops"))
 
 
 def make_needy(slug: str) -> Workspace:
@@ -54,23 +51,17 @@ def make_needy(slug: str) -> Workspace:
     return workspace
 
 
-def queries(client: Client, url: str) -> int:
-    with CaptureQueriesContext(connection) as captured:
-        assert client.get(url).status_code == 200
-    return len(captured)
-
-
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_the_home_page_makes_the_same_queries_for_two_and_twelve_workspaces(operator):
     for number in range(2):
         make_needy(f"agent-{number}")
     operator.get("/")
-    few = [queries(operator, url) for url in ("/", "/w/agent-0/")]
+    few = [count_queries(operator, url) for url in ("/", "/w/agent-0/")]
     for number in range(2, 12):
         make_needy(f"agent-{number}")
 
-    assert [queries(operator, url) for url in ("/", "/w/agent-0/")] == few
+    assert [count_queries(operator, url) for url in ("/", "/w/agent-0/")] == few
     assert few[0] <= 30
 
 

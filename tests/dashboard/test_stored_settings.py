@@ -19,7 +19,7 @@ from sessions_app.services.audit import By
 from sessions_app.services.compressing.model_choice import embedding_settings_for, model_for
 from sessions_app.services.stored_settings import host_and_port, hub_settings, save_hub_settings
 from tests.backups.databases import ON_POSTGRES, back_up
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, client_of
 
 pytestmark = pytest.mark.django_db
 KEY = "sk-live-4f9Qz81LmX0aB7"
@@ -29,9 +29,7 @@ URL, NAME, SECRET = "MEMORYHUB_LLM_BASE_URL", "MEMORYHUB_LLM_MODEL", "MEMORYHUB_
 
 @pytest.fixture
 def operator() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("olga"))
-    return client
+    return client_of(User.objects.create_superuser("olga"))
 
 
 def save_model(operator: Client, **values: str):

@@ -22,16 +22,12 @@ from sessions_app.services.audit import By
 from sessions_app.services.runs import cancel_run
 from tests.api.conftest import caller, token_for
 from tests.forgetting.remaining import NAME, TEXT, remains
-from tests.hub import NOW, PERSON, add, open_at
+from tests.hub import NOW, PERSON, add, by, open_at
 from tests.hygiene.test_scanning import scan
 from tests.runs.consolidations import PATH
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOURCE = "GOAL:step9"
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def forget(workspace: Workspace, kind: str, *words: str, **options: object) -> None:

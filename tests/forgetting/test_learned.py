@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import Fact, HeldChange, MemoryRevision
@@ -14,9 +13,8 @@ from memoryhub.jobs.queue import request_job
 from memoryhub.models import Job, RecentSearch
 from memoryhub.runs import review
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.audit import By
 from tests.forgetting.remaining import KEY, NAME, TEXT, remains
-from tests.hub import PERSON, add, compress, open_at, talk
+from tests.hub import add, by, compress, open_at, talk
 from tests.runs.consolidations import BASE, FACTS, PATH, consolidate, head, memory, saved, write, write_as_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,10 +31,6 @@ def session(settings, httpserver: HTTPServer, workspace: Workspace) -> Session:
     talk(session, 4)
     add(session, [{"role": "user", "content": TEXT}])
     return session
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def learn(httpserver: HTTPServer, session: Session, text: str = WANTED, **options: object) -> Run:

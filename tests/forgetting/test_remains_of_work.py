@@ -30,7 +30,7 @@ from sessions_app.services.webhooks import add_webhook
 from tests.api.conftest import caller, token_for
 from tests.embedder import Embedder, vector_of
 from tests.forgetting.remaining import NAME, TEXT, remains
-from tests.hub import PERSON, compress, open_at, run_jobs, talk
+from tests.hub import by, compress, open_at, run_jobs, talk
 from tests.hygiene.test_scanning import scan
 from tests.lib.layouts.test_hermes import make_home, said
 from tests.runs.consolidations import BASE, FACTS, PATH, consolidate, memory, saved, write
@@ -60,10 +60,6 @@ def model(settings, httpserver: HTTPServer) -> HTTPServer:
     settings.MEMORYHUB_LLM_BASE_URL = httpserver.url_for("/v1")
     settings.MEMORYHUB_LLM_MODEL = "test-model"
     return httpserver
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def text_reply(text: str) -> dict:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from django.utils import timezone
 
 from knowledge_app.models import Forgotten, KnowledgeEntry, Observation
 from knowledge_app.services.rows.knowledge import add_knowledge
@@ -25,14 +24,10 @@ from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By
 from tests.api.conftest import caller, token_for
 from tests.forgetting.remaining import NAME, TEXT, remains
-from tests.hub import NOW, PERSON, open_at, run_jobs
+from tests.hub import NOW, PERSON, by, open_at, run_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MISSPELT, SOURCE = "intervew", "interview"
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def erase(

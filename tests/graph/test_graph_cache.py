@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from knowledge_app.models import GraphLayout
@@ -16,7 +15,7 @@ from memoryhub.graph import graph_cache
 from memoryhub.graph.graph_cache import drop_stale_graphs, graph_of
 from sessions_app.models import Membership, Session, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, add, open_at
+from tests.hub import NOW, PERSON, add, client_of, open_at
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -139,8 +138,7 @@ def test_a_node_shows_what_mentions_it(known, viewer_client, name):
 
 
 def test_each_kind_of_node_shows_its_rows(known):
-    client = Client()
-    client.force_login(Membership.objects.create(workspace=known, user=_user(), role="viewer").user)
+    client = client_of(Membership.objects.create(workspace=known, user=_user(), role="viewer").user)
 
     for node in graph_of(known, NOW).nodes:
         found = client.get(reverse("graph-node", args=["atlas"]), {"node": node.key}, headers={"HX-Request": "true"})

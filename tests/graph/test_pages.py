@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -15,9 +14,9 @@ from knowledge_app.models import KnowledgeEntry, Observation, Term, TermRelation
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.runs.executing import execute
-from sessions_app.models import AuditRecord, Membership, Run, Workspace
+from sessions_app.models import AuditRecord, Run, Workspace
 from tests.embedder import Embedder
-from tests.hub import NOW, url
+from tests.hub import NOW, client_of, member, url
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
@@ -27,11 +26,7 @@ ACTIONS = ["pin-relation", "unpin-relation", "remove-relation", "restore-relatio
 
 @pytest.fixture
 def editor(workspace) -> Client:
-    user = User.objects.create_user("edith")
-    Membership.objects.create(workspace=workspace, user=user, role="editor")
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(workspace, "edith", "editor"))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from knowledge_app.models import Concern, HeldChange, MemoryDocument
@@ -17,7 +16,6 @@ from memoryhub.role_scope import role_scope, whole_scope
 from sessions_app.models import (
     ImportProblem,
     ImportReport,
-    Membership,
     Run,
     Session,
     SyncState,
@@ -27,7 +25,7 @@ from sessions_app.models import (
 )
 from sessions_app.services.audit import By, record
 from sessions_app.services.runs import dismiss_run
-from tests.hub import PERSON, open_at
+from tests.hub import PERSON, member, open_at
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -318,8 +316,7 @@ def test_a_disabled_webhook_or_an_old_failure_is_not_listed(workspace, is_enable
     ("role", "expected"), [("viewer", []), ("editor", ["held"]), ("operator", ["folder", "held"])]
 )
 def test_people_see_only_items_that_they_may_act_on(workspace, role, expected):
-    user = User.objects.create_user("ines")
-    Membership.objects.create(workspace=workspace, user=user, role=role)
+    user = member(workspace, "ines", role)
     hold(workspace)
     Workspace.objects.filter(pk=workspace.pk).update(path="/agent", unavailable_since=NOW)
     hold(Workspace.objects.create(slug="other", name="Other"))

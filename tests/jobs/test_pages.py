@@ -19,7 +19,7 @@ from memoryhub.sync.import_requests import request_import
 from memoryhub.sync.views import export
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import By
-from tests.hub import PERSON, open_at, talk
+from tests.hub import PERSON, client_of, member, open_at, talk
 
 pytestmark = pytest.mark.django_db
 PAGE = "/work/"
@@ -33,11 +33,7 @@ def home(settings, tmp_path):
 @pytest.fixture
 def operator(workspace) -> Client:
     """A person with the role operator in this workspace only."""
-    user = User.objects.create_user("opal")
-    Membership.objects.create(user=user, workspace=workspace, role=Membership.Role.OPERATOR)
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(workspace, "opal", Membership.Role.OPERATOR))
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import io
 import zipfile
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
@@ -16,7 +15,7 @@ from memoryhub.models import AccessRecord
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, DeletedSession, Membership, Run, Session, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, open_at, talk
+from tests.hub import NOW, PERSON, client_of, member, open_at, talk
 from tests.knowledge.test_bulk_edits import act, undo, url
 
 pytestmark = pytest.mark.django_db
@@ -24,11 +23,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def operator(workspace: Workspace) -> Client:
-    user = User.objects.create_user("olga")
-    Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.OPERATOR)
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(workspace, "olga", Membership.Role.OPERATOR))
 
 
 def keys(client: Client, query: str = "") -> set[str]:

@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from knowledge_app.models import HistoryEntry
 from sessions_app.models import DeletedSession, Entry, Run, Summary, Workspace
@@ -18,19 +17,12 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def command(capsys, monkeypatch):
-    """Call a command with --json, check its exit status and return its document."""
+def command(command, monkeypatch):
+    """Call a command with a text on standard input, and return its document."""
 
     def call(*arguments: str, stdin: str = "", status: int = 0) -> dict[str, Any]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        if status:
-            with pytest.raises(SystemExit) as ended:
-                call_command(*arguments, "--json")
-            assert ended.value.code == status
-        else:
-            call_command(*arguments, "--json")
-        document: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return document
+        return command(*arguments, status=status)
 
     return call
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 import httpx2
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.utils import timezone
 
 from memoryhub import asgi
@@ -12,7 +11,7 @@ from memoryhub.agents.api_tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
 from sessions_app.services.audit import By
 from tests.api.conftest import token_for
-from tests.hub import PERSON
+from tests.hub import PERSON, client_of
 from tests.mcp.conftest import HUB, web
 from tests.whole_site.roles import TOOLS
 
@@ -102,8 +101,7 @@ def test_a_revoked_token_is_refused(workspace):
 
 @shared
 def test_a_login_session_does_not_authenticate():
-    client = Client()
-    client.force_login(User.objects.create_superuser("olga"))
+    client = client_of(User.objects.create_superuser("olga"))
 
     response = send(Cookie=f"sessionid={client.cookies['sessionid'].value}")
 

@@ -34,7 +34,7 @@ from memoryhub.lib.traces import current_trace_id, traced
 from memoryhub.log_redaction import JsonLines, add_request_id
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, add, open_at
+from tests.hub import NOW, PERSON, add, client_of, open_at
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -60,8 +60,7 @@ def request_through_asgi(path: str, headers: dict[str, str] | None = None, peer:
 
 
 def test_a_request_is_a_span_named_by_its_route(spans, workspace, admin_user):
-    client = Client()
-    client.force_login(admin_user)
+    client = client_of(admin_user)
 
     client.get("/w/atlas/?q=x", headers={"X-Request-ID": "from-proxy-1"})
 

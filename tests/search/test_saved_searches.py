@@ -1,10 +1,10 @@
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from memoryhub.models import RecentSearch, SavedSearch
 from sessions_app.models import Membership, Workspace
+from tests.hub import client_of, member
 from tests.searches import know
 
 pytestmark = pytest.mark.django_db
@@ -27,11 +27,7 @@ def note(client: Client, workspace: Workspace, q: str) -> None:
 @pytest.fixture
 def colleague(workspace) -> Client:
     """Another person with read access."""
-    user = User.objects.create_user("cora")
-    Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.VIEWER)
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(workspace, "cora", Membership.Role.VIEWER))
 
 
 def test_a_search_is_saved_and_opened_as_it_was(workspace, viewer_client):

@@ -20,7 +20,7 @@ from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
-from tests.hub import PERSON
+from tests.hub import by
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Memory\n\n" + "".join(f"- fact {word}\n" for word in "abcdefghijklmnopqrst")
@@ -41,10 +41,6 @@ def atlas(file: Path) -> Workspace:
     workspace = import_workspace(file.parent.parent, by=by(), name="Atlas").workspace
     switch_sync(workspace, follow=True, write_back=True, by=by())
     return workspace
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def use(workspace: Workspace, policy: str) -> None:

@@ -21,7 +21,7 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import cancel_run
 from sessions_app.services.syncing import switch_sync
-from tests.hub import PERSON
+from tests.hub import by
 from tests.sync.followed_folders import ACTOR, followed, sync
 from tests.sync.test_held_imports import FACT, ORDER, write
 
@@ -44,13 +44,9 @@ def read(folder: Path, *texts: str, **options) -> ImportCounts:
     return import_workspace(folder, by=By(ACTOR, timezone.now()), **options).tally
 
 
-def by_person() -> By:
-    return By(PERSON, timezone.now())
-
-
 def edit(agent: Path, action: str, **values: object) -> None:
     table, model, _ = TABLES[agent.name]
-    edit_rows(Workspace.objects.get(), table, action, [model.objects.get().pk], values=values, by=by_person())
+    edit_rows(Workspace.objects.get(), table, action, [model.objects.get().pk], values=values, by=by())
 
 
 def correct(agent: Path, text: str) -> None:
@@ -76,7 +72,7 @@ def test_a_correction_stays_after_the_file_agreed_with_it_once(agent):
     assert "the hub's value stays" in {one.action for one in tally.problems}
     (run,) = [one for one in waiting() if one.options["table"] == TABLES[agent.name][0]]
     assert run.requested_by == "the agent's file"
-    approve_run(run, by=by_person())
+    approve_run(run, by=by())
     assert served(agent) == [FACT]
     assert +read(agent, FACT).updated == {}
     assert served(agent) == [FACT]
@@ -88,7 +84,7 @@ def test_a_third_text_is_proposed_once_and_not_again_after_a_rejection(agent):
     for _ in range(2):
         read(agent, THIRD)
     (run,) = [one for one in waiting() if one.options["table"] == TABLES[agent.name][0]]
-    cancel_run(run, by=by_person())
+    cancel_run(run, by=by())
     read(agent, NEW)
     read(agent, THIRD)
 
@@ -120,7 +116,7 @@ def test_a_withdrawn_row_that_the_file_changes_returns_when_a_person_approves(ag
 
     assert THIRD not in served(agent)
     (run,) = [one for one in waiting() if one.options["table"] == TABLES[agent.name][0]]
-    approve_run(run, by=by_person())
+    approve_run(run, by=by())
     assert served(agent) == [THIRD]
 
 
@@ -138,7 +134,7 @@ def test_a_verified_entry_that_the_file_changes_stays(tmp_path):
 def test_a_value_that_a_person_wrote_stays_if_the_file_has_another(tmp_path):
     agent = tmp_path / "grid"
     read(agent, FACT)
-    write_value(Workspace.objects.get(), "key1", NEW, by=by_person())
+    write_value(Workspace.objects.get(), "key1", NEW, by=by())
 
     read(agent, FACT, THIRD)
 
@@ -156,7 +152,7 @@ def test_a_flagged_change_waits_and_the_text_before_stays_in_use(agent):
     ) == 2  # and a line of the history, or an observation
     runs = [one for one in waiting() if one.options["table"] == TABLES[agent.name][0]]
     assert len(runs) == 1
-    approve_run(runs[0], by=by_person())
+    approve_run(runs[0], by=by())
     assert served(agent) == [ORDER]
 
 
@@ -180,7 +176,7 @@ def test_a_tag_that_says_what_a_person_removed_waits_and_the_entry_stays_in_use(
     agent = tmp_path / "grip"
     read(agent, FACT, THIRD)
     withdrawn = KnowledgeEntry.objects.get(content=THIRD)
-    edit_rows(withdrawn.workspace, "knowledge", "withdraw", [withdrawn.pk], by=by_person())
+    edit_rows(withdrawn.workspace, "knowledge", "withdraw", [withdrawn.pk], by=by())
     file = agent / "memory" / "knowledge.json"
     file.write_text(file.read_text().replace("[]", json.dumps([THIRD]), 1))
 
@@ -269,10 +265,10 @@ def test_changes_that_were_too_many_are_proposed_after_decisions(tmp_path, monke
     agent, texts = tmp_path / "grip", [f"{name} runs in Frankfurt." for name in ("Atlas", "Blue", "Coral", "Delta")]
     write(agent, *texts)
     workspace = followed(agent)
-    switch_sync(workspace, write_back=is_two_way, by=by_person())
+    switch_sync(workspace, write_back=is_two_way, by=by())
     KnowledgeEntry.objects.update(last_verified_at=timezone.now())
     corrected = KnowledgeEntry.objects.order_by("-pk").values_list("pk", flat=True)[:1]
-    edit_rows(workspace, "knowledge", "assign", list(corrected), values={"content": "Delta is new."}, by=by_person())
+    edit_rows(workspace, "knowledge", "assign", list(corrected), values={"content": "Delta is new."}, by=by())
     sync(workspace)
     write(agent, *(text.replace("Frankfurt", "Oslo") for text in texts))
 
@@ -280,9 +276,9 @@ def test_changes_that_were_too_many_are_proposed_after_decisions(tmp_path, monke
     sync(workspace, full=full)
     proposed = [[one.options["values"]["content"] for one in waiting()]]
     while runs := waiting():
-        approve_run(runs[0], by=by_person())
+        approve_run(runs[0], by=by())
         if len(runs) > 1:
-            cancel_run(runs[1], by=by_person())
+            cancel_run(runs[1], by=by())
         sync(workspace, full=full)
         sync(workspace, full=full)
         proposed.append([one.options["values"]["content"] for one in waiting()])
@@ -302,7 +298,7 @@ def test_an_observation_that_a_person_corrected_stays(tmp_path):
     agent = tmp_path / "grid"
     read(agent, FACT)
     row = Observation.objects.get()
-    edit_rows(row.workspace, "observations", "assign", [row.pk], values={"content": NEW}, by=by_person())
+    edit_rows(row.workspace, "observations", "assign", [row.pk], values={"content": NEW}, by=by())
     read(agent, NEW)
 
     read(agent, THIRD)

@@ -15,8 +15,7 @@ from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.overlaps import overlaps_at
 from memoryhub.sync.source_folders import add_folder, sync_folder
 from sessions_app.models import ImportReport, Workspace
-from sessions_app.services.audit import By
-from tests.hub import PERSON, raises_code, run_jobs
+from tests.hub import by, raises_code, run_jobs
 
 pytestmark = pytest.mark.django_db
 ENTITY = '{"type":"entity","name":"Ana","entityType":"person","observations":["likes tea"]}'
@@ -28,10 +27,6 @@ MESSAGE |= {"message": {"role": "user", "content": "Hello"}, "isSidechain": Fals
 def root(settings, tmp_path) -> Path:
     settings.MEMORYHUB_QUIET_SECONDS, settings.MEMORYHUB_ROOTS = 0, [tmp_path]
     return tmp_path
-
-
-def by() -> By:
-    return By(PERSON, timezone.now())
 
 
 def imported(path: Path, **options) -> Workspace:

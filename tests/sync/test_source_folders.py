@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.test import Client
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
@@ -23,7 +22,7 @@ from memoryhub.sync.syncing import sync_workspace
 from memoryhub.sync.watching import followed_workspaces
 from sessions_app.models import AuditRecord, Entry, Membership, Session, SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import Actor, By
-from tests.hub import PERSON, raises_code, run_jobs
+from tests.hub import PERSON, client_of, raises_code, run_jobs
 from tests.shared import FIXTURES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_no_waiting")]
@@ -265,12 +264,6 @@ def test_the_command_adds_syncs_lists_and_removes_folders(ana, office, command):
     assert [(one["label"], one["follow"]) for one in status["folders"]] == [("office", True)]
     assert removed["folders"] == []
     assert command("sync", "ana", "--remove-folder", "x", status=1)["error"]["code"] == "unknown_folder"
-
-
-def client_of(user) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_the_page_adds_shows_and_removes_folders(ana, office, settings, tmp_path, django_user_model):

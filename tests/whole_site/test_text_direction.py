@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from knowledge_app.models import Confirmation, Term, TermRelation
 from knowledge_app.services.documents.proposals import propose_text
@@ -17,7 +16,7 @@ from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from sessions_app.models import Session, Summary, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, add, compress, open_at, talk
+from tests.hub import NOW, PERSON, add, client_of, compress, open_at, talk
 from tests.searches import log
 from tests.whole_site.roles import PAGES
 from tests.whole_site.test_authorisation import OF_SEGMENT, filled
@@ -106,8 +105,7 @@ def pages(workspace: Workspace) -> list[str]:
 
 @pytest.mark.slow
 def test_stored_text_has_its_own_direction(spoken):
-    client = Client()
-    client.force_login(User.objects.create_superuser("olga"))
+    client = client_of(User.objects.create_superuser("olga"))
 
     asked = [*pages(spoken), f"/w/{spoken.slug}/search/?q={WORD}", f"/w/{spoken.slug}/recall/?q={WORD}", "/"]
 

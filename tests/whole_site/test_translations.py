@@ -15,6 +15,7 @@ from memoryhub.accounts.locale import follow_the_reader
 from memoryhub.models import Passkey, Preferences, SavedSearch, SignIn
 from sessions_app.models import AuditRecord, Workspace
 from tests.api.conftest import one_connection
+from tests.hub import client_of
 from tests.pseudo import CODE, OPEN, Brackets, given_to_translators, pages_in_brackets, untranslated
 from tests.whole_site.roles import PAGES
 from tests.whole_site.test_authorisation import atlas, filled  # noqa: F401  a fixture
@@ -46,9 +47,7 @@ def reader(brackets) -> Client:
     """Somebody who may see everything, and reads in brackets."""
     olga = User.objects.create_superuser("olga")
     Preferences.objects.create(user=olga, language=CODE)
-    client = Client()
-    client.force_login(olga)
-    return client
+    return client_of(olga)
 
 
 def told(client: Client, method: str, url: str) -> list[str]:

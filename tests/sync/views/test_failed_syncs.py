@@ -5,7 +5,6 @@ from collections.abc import Callable
 from threading import Event
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import IntegrityError, OperationalError
 from django.test import Client
@@ -17,7 +16,7 @@ from memoryhub.sync.source_folders import add_folder, sync_folder
 from memoryhub.sync.watching import POLL_SECONDS, FollowedWorkspace
 from sessions_app.models import Membership, SourceFolder, SyncState, Workspace
 from sessions_app.services.audit import By
-from tests.hub import PERSON, raises_code
+from tests.hub import PERSON, client_of, member, raises_code
 from tests.sync.followed_folders import ACTOR, followed, sync
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_no_waiting")]
@@ -36,11 +35,7 @@ def status(capsys) -> Callable[[], str]:
 
 @pytest.fixture
 def operator(atlas) -> Client:
-    user = User.objects.create_user("olga")
-    Membership.objects.create(workspace=atlas, user=user, role=Membership.Role.OPERATOR)
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(atlas, "olga", Membership.Role.OPERATOR))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
@@ -11,9 +10,9 @@ from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
-from sessions_app.models import AuditRecord, Membership, Session, SyncState, Workspace
+from sessions_app.models import AuditRecord, Session, SyncState, Workspace
 from sessions_app.services.audit import Actor, By
-from tests.hub import PERSON, run_jobs
+from tests.hub import PERSON, client_of, member, run_jobs
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, timezone.now())
@@ -30,11 +29,7 @@ def atlas(tmp_path: Path, settings) -> Workspace:
 
 
 def client_as(workspace: Workspace, role: str) -> Client:
-    user = User.objects.create_user(role)
-    Membership.objects.create(workspace=workspace, user=user, role=role)
-    client = Client()
-    client.force_login(user)
-    return client
+    return client_of(member(workspace, role, role))
 
 
 @pytest.fixture
