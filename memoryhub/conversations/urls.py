@@ -24,8 +24,10 @@ urlpatterns = [
     path("w/<slug:slug>/sessions/<int:pk>/rename/", actions.rename, name="rename-session"),
     path("w/<slug:slug>/sessions/<int:pk>/clear/", actions.clear, name="clear-session"),
     path("w/<slug:slug>/sessions/<int:pk>/prune/", actions.prune, name="prune-session"),
-    path("w/<slug:slug>/sessions/<int:pk>/archive/", actions.archive, name="archive-session"),
-    path("w/<slug:slug>/sessions/<int:pk>/unarchive/", actions.unarchive, name="unarchive-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/archive/", actions.edit, {"action": "archive"}, name="archive-session"),
+    path(
+        "w/<slug:slug>/sessions/<int:pk>/unarchive/", actions.edit, {"action": "unarchive"}, name="unarchive-session"
+    ),
     path("w/<slug:slug>/sessions/<int:pk>/delete/", actions.delete, name="delete-session"),
     path("w/<slug:slug>/sessions/<int:pk>/export/", actions.export, name="export-session"),
     path("w/<slug:slug>/sessions/<int:pk>/live/", actions.live, name="session-live"),

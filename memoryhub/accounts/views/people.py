@@ -13,7 +13,9 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from memoryhub.accounts import passkeys, second_factor
@@ -33,6 +35,13 @@ MAX_INVITATIONS = 100
 MAX_RECORDS = 10
 MAX_TOKENS = 20
 PEOPLE_PER_PAGE, WORKSPACES_PER_PAGE = 15, 8  # of the table of roles
+CHANGES: dict[str, tuple[Callable[..., bool], Promise]] = {  # by URL name, with the message
+    "activate-person": (flow.activate, gettext_lazy("Activated %(name)s.")),
+    "make-operator": (flow.make_operator, gettext_lazy("%(name)s is now a hub operator.")),
+    "remove-operator": (flow.remove_operator, gettext_lazy("%(name)s is no hub operator any more.")),
+    "reset-second-factor": (second_factor.reset, gettext_lazy("Two-factor authentication of %(name)s was reset.")),
+    "remove-passkeys": (passkeys.remove_all, gettext_lazy("Removed the passkeys of %(name)s.")),
+}
 
 
 def people(request: HttpRequest) -> HttpResponse:
@@ -137,28 +146,10 @@ def deactivate(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-def activate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.activate, _("Activated %(name)s."))
-
-
-@require_POST
-def make_operator(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.make_operator, _("%(name)s is now a hub operator."))
-
-
-@require_POST
-def remove_operator(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.remove_operator, _("%(name)s is no hub operator any more."))
-
-
-@require_POST
-def reset_second_factor(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, second_factor.reset, _("Two-factor authentication of %(name)s was reset."))
-
-
-@require_POST
-def remove_passkeys(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, passkeys.remove_all, _("Removed the passkeys of %(name)s."))
+def change(request: HttpRequest, pk: int, *, action: str) -> HttpResponse:
+    """Carry out one of ``CHANGES``."""
+    made, message = CHANGES[action]
+    return _switch(request, pk, made, str(message))
 
 
 @require_POST

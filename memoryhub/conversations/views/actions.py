@@ -134,16 +134,7 @@ def prune(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return _edit(request, slug, pk, "archive")
-
-
-@require_POST
-def unarchive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return _edit(request, slug, pk, "unarchive")
-
-
-def _edit(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+def edit(request: HttpRequest, slug: str, pk: int, *, action: str) -> HttpResponse:
     """Apply an action of the list to one session and redirect to it."""
     workspace = get_session(request, slug, pk, role=EDITOR).workspace
     by = by_person(request)

@@ -95,26 +95,7 @@ def relate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_POST
-def pin_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return _decide(request, slug, pk, "pin")
-
-
-@require_POST
-def unpin_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return _decide(request, slug, pk, "unpin")
-
-
-@require_POST
-def remove_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return _decide(request, slug, pk, "remove")
-
-
-@require_POST
-def restore_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    return _decide(request, slug, pk, "restore")
-
-
-def _decide(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+def decide_relation(request: HttpRequest, slug: str, pk: int, *, action: str) -> HttpResponse:
     """Apply a decision to the relation of a term and the form's ``other``, a primary key."""
     workspace = get_workspace(request, slug, role=EDITOR)
     both = Term.objects.defer("embedding").select_related("workspace").filter(workspace=workspace)

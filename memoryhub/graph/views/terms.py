@@ -48,18 +48,8 @@ def terms(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def embed_missing(request: HttpRequest, slug: str) -> HttpResponse:
-    """Request the missing embeddings now, without waiting for the worker."""
-    return _request(request, slug, rebuild=False)
-
-
-@require_POST
-def rebuild(request: HttpRequest, slug: str) -> HttpResponse:
-    """Request new embeddings of all terms."""
-    return _request(request, slug, rebuild=True)
-
-
-def _request(request: HttpRequest, slug: str, *, rebuild: bool) -> HttpResponse:
+def embed(request: HttpRequest, slug: str, *, rebuild: bool) -> HttpResponse:
+    """Request the missing embeddings now, or with ``rebuild`` new ones of all terms."""
     workspace = get_workspace(request, slug, role=EDITOR)
     run = request_embedding(workspace, rebuild=rebuild, by=by_person(request))
     return redirect("run", slug, run.pk)
