@@ -148,15 +148,6 @@ def do_next_job(
     return job is not None
 
 
-def execute_job(pk: int, *, clock: Clock, is_stopping: Callable[[], bool] = lambda: False) -> Job | None:
-    """Claim a queued job and run it; return it, or None if another worker claimed it."""
-    job = _claim(waiting_jobs(clock()).filter(pk=pk), clock())
-    if job is None:
-        return None
-    _execute(job, clock, is_stopping)
-    return Job.objects.select_related("workspace").filter(pk=pk).first()
-
-
 @db_retry.retried
 @transaction.atomic
 def _claim(rows: QuerySet[Job], now: datetime) -> Job | None:

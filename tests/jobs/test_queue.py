@@ -26,7 +26,6 @@ from memoryhub.jobs.queue import (
     cancel_job,
     correct_due_times,
     do_next_job,
-    execute_job,
     request_job,
     resume_jobs,
     waiting_jobs,
@@ -48,9 +47,8 @@ def ask(kind: str, workspace: Workspace | None = None, **options) -> Job:
 
 
 def done(job: Job) -> Job:
-    found = execute_job(job.pk, clock=timezone.now)
-    assert found is not None
-    return found
+    assert do_next_job(clock=timezone.now)
+    return Job.objects.select_related("workspace").get(pk=job.pk)
 
 
 def stored_file(job: Job) -> Path:
@@ -268,7 +266,9 @@ def test_a_worker_that_lost_its_job_cannot_write_to_it(due, monkeypatch):
 def test_a_stopping_worker_returns_its_job_to_the_queue(due):
     job = ask("export", due)
 
-    assert execute_job(job.pk, clock=timezone.now, is_stopping=lambda: True).status == "queued"
+    assert do_next_job(clock=timezone.now, is_stopping=lambda: True)
+    job.refresh_from_db()
+    assert job.status == "queued"
 
 
 def test_a_queued_job_is_cancelled_at_once_and_a_finished_one_is_refused(workspace):
