@@ -157,18 +157,24 @@ class _Converter:
     def _response(self, name: str, message: dict[str, Any], response: dict[str, Any]) -> EntryRecord:
         """Return the entry of a result that no tool call contains."""
         content, is_error = _response_text(response)
-        occurred_at, time_text = self._time(message)
+        return self._tool_result(name, response, content, {"is_error": True} if is_error else {}, timed=message)
+
+    def _tool_result(
+        self, name: str, call: dict[str, Any], content: str, extra: dict[str, Any], *, timed: dict[str, Any]
+    ) -> EntryRecord:
+        """Return the entry of a call's result. ``timed``: the part of the file that has its time."""
+        occurred_at, time_text = self._time(timed)
         return EntryRecord(
             kind="tool_result",
             role="tool",
             content=content,
             source_hash="",
-            name=short_text(response.get("name")),
-            tool_call_id=call_id(response),
+            name=short_text(call.get("name")),
+            tool_call_id=call_id(call),
             occurred_at=occurred_at,
             occurred_at_text=time_text,
             source_id=name,
-            extra={"is_error": True} if is_error else {},
+            extra=extra,
         )
 
     def _of_model(self, name: str, message: dict[str, Any]) -> list[EntryRecord]:
@@ -209,19 +215,8 @@ class _Converter:
         extra = {key: value for key, value in call.items() if key not in CALL_FIELDS}
         if extra.get("resultDisplay") == content:
             del extra["resultDisplay"]
-        occurred_at, time_text = self._time(call if call.get("timestamp") else message)
-        return EntryRecord(
-            kind="tool_result",
-            role="tool",
-            content=content,
-            source_hash="",
-            name=short_text(call.get("name")),
-            tool_call_id=call_id(call),
-            occurred_at=occurred_at,
-            occurred_at_text=time_text,
-            source_id=name,
-            extra=extra | ({"is_error": True} if is_error else {}),
-        )
+        extra |= {"is_error": True} if is_error else {}
+        return self._tool_result(name, call, content, extra, timed=call if call.get("timestamp") else message)
 
     def _entry(self, name: str, message: dict[str, Any], *, role: str, is_injected: bool) -> EntryRecord:
         occurred_at, time_text = self._time(message)
