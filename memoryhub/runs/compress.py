@@ -33,6 +33,7 @@ from sessions_app.services.lifecycle import restart_session
 from sessions_app.services.runs import (
     RunNotFitting,
     claim_held_run,
+    finish_nothing_due,
     finish_run,
     is_resting,
     renew_lease,
@@ -65,7 +66,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         session, keep=options.get("keep"), minimum=options.get("minimum"), prune=bool(options.get("prune"))
     )
     if plan.reason:
-        _nothing_due(run, plan, now())
+        finish_nothing_due(run, session, plan.reason, now=now())
         return
     model = chosen_model(session, run.options.get("method", "auto"))
     if model is None:
@@ -95,14 +96,6 @@ def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None
                 "Entries were added while the session was being archived. Nothing was cleared.", code="plan_stale"
             )
         restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
-
-
-def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
-    with transaction.atomic():
-        session = lock_session(plan.session.pk)
-        finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
-        if run.options.get("clear_after") and session.epoch == plan.session.epoch:
-            restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
 def _hold_for_review(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:

@@ -37,12 +37,10 @@ from sessions_app.services.audit import Actor, By
 from sessions_app.services.compressing.model_choice import model_for
 from sessions_app.services.compressing.summarising import quoted
 from sessions_app.services.compressing.token_budget import record_cost, within_budget
-from sessions_app.services.entries import lock_session
-from sessions_app.services.lifecycle import restart_session
 from sessions_app.services.runs import (
     RunNotFitting,
     claim_held_run,
-    finish_run,
+    finish_nothing_due,
     is_resting,
     renew_lease,
     request_run,
@@ -61,7 +59,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         session, archive_all=run.options.get("archive_all", False), limit=run.options.get("entries")
     )
     if plan.reason:
-        _nothing_due(run, plan, now())
+        finish_nothing_due(run, session, plan.reason, now=now())
         return
     is_raw = bool(run.options.get("clear_after")) and model_for(session.workspace) is None
     if is_raw or run.options.get("method") == "heuristic":
@@ -91,14 +89,6 @@ def archived(plan: Plan, note: str) -> Proposal:
     return Proposal(
         plan.memory, f"[RAW] {len(plan.entries)} messages of {plan.session.key}\n{text[:MAX_ARCHIVED]}{cut}"
     )
-
-
-def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
-    with transaction.atomic():
-        session = lock_session(plan.session.pk)
-        finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
-        if run.options.get("clear_after") and session.epoch == plan.session.epoch:
-            restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
 def chosen_model(workspace: Workspace) -> ModelSettings:

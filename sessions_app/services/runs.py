@@ -27,6 +27,7 @@ from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.entries import lock_session
+from sessions_app.services.lifecycle import restart_session
 
 MAX_REPLY = 20_000  # characters kept of a refused reply
 MAX_FAILURES = 3  # attempts before a run is parked
@@ -146,6 +147,15 @@ def finish_run(run: Run, *, status: str, now: datetime, proposal: dict[str, Any]
     held.save()
     words = "waits for a decision" if status == Run.Status.HELD else "is done"
     _audit(held, By(WORKER, now), "run.finished", words, tokens=held.total_tokens)
+
+
+@transaction.atomic
+def finish_nothing_due(run: Run, session: Session, reason: str, *, now: datetime) -> None:
+    """Finish a run that found nothing to do; one that clears the session does, unless it was cleared since."""
+    locked = lock_session(session.pk)
+    finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": reason})
+    if run.options.get("clear_after") and locked.epoch == session.epoch:
+        restart_session(locked, by=By(Actor("run", f"run {run.pk}"), now))
 
 
 @db_retry.retried
