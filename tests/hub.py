@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import HeldChange
+from knowledge_app.models import HeldChange, MemoryDocument
 from memoryhub.jobs.queue import do_next_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.executing import execute
@@ -73,6 +73,11 @@ def open_at(workspace: Workspace, key: str = "cli:main") -> Session:
 
 def add(session: Session, rows: Sequence[dict[str, Any]], *, key: str = "", now: datetime = NOW) -> Appended:
     return append(session, read_batch(list(rows), now=now), by=By(AGENT, now), idempotency_key=key)
+
+
+def head() -> str:
+    """Return the text of the only document."""
+    return MemoryDocument.objects.select_related("head").get().head.content
 
 
 def turn(number: int, *, tools: int = 1, words: int = 30) -> list[dict[str, Any]]:

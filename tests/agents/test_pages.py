@@ -11,7 +11,6 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 from django.utils import timezone
 
 from memoryhub.agents.api_tokens import authenticate, issue_token, revoke_token
@@ -20,7 +19,7 @@ from memoryhub.models import ApiToken
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import Actor, By
-from tests.hub import NOW, PERSON, client_of, member
+from tests.hub import NOW, PERSON, client_of, member, url
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
@@ -30,10 +29,6 @@ WISH = {"name": "pilot", "scopes": ["read", "append"], "days": "30", "per_minute
 @pytest.fixture
 def operator(workspace) -> Client:
     return client_of(member(workspace, "olga", Membership.Role.OPERATOR))
-
-
-def url(name: str, *args: object) -> str:
-    return reverse(name, args=["atlas", *args])
 
 
 def issue(workspace, name="pilot", now=None, **values):

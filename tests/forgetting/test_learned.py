@@ -14,8 +14,8 @@ from memoryhub.models import Job, RecentSearch
 from memoryhub.runs import review
 from sessions_app.models import Run, Session, Workspace
 from tests.forgetting.remaining import KEY, NAME, TEXT, remains
-from tests.hub import add, by, compress, open_at, talk
-from tests.runs.consolidations import BASE, FACTS, PATH, consolidate, head, memory, saved, write, write_as_person
+from tests.hub import add, by, compress, head, open_at, talk
+from tests.runs.consolidations import BASE, FACTS, PATH, consolidate, memory, saved, write, write_as_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WANTED = memory(*FACTS, TEXT, "The office is in Porto")

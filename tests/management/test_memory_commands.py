@@ -12,16 +12,13 @@ from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
-from tests.hub import NOW, open_at, talk
+from tests.hub import NOW, head, open_at, talk
 from tests.inbox.test_inbox import ORDER, TEXT, propose
+from tests.runs.consolidations import memory
 
 pytestmark = pytest.mark.django_db
 WORDS = "one two three four five six seven eight nine ten"
 FACTS = [f"fact {word} of the team is known" for word in WORDS.split()]
-
-
-def memory(*facts: str) -> str:
-    return "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
 
 
 @pytest.fixture
@@ -42,10 +39,6 @@ def answer(httpserver: HTTPServer, update: str) -> None:
     body = {"choices": [{"finish_reason": "tool_calls", "message": {"content": None, "tool_calls": [call]}}]}
     httpserver.clear()
     httpserver.expect_request("/v1/chat/completions").respond_with_json(body)
-
-
-def head() -> str:
-    return MemoryDocument.objects.select_related("head").get().head.content
 
 
 def test_consolidate_prints_the_documented_json(session, httpserver, command):

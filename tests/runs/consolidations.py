@@ -58,10 +58,6 @@ def consolidate(session: Session, **options: object) -> Run:
     return done
 
 
-def head() -> str:
-    return MemoryDocument.objects.select_related("head").get().head.content
-
-
 def digest() -> tuple:
     return (
         list(Session.objects.order_by("id").values_list("last_consolidated", "epoch", "summary_text")),

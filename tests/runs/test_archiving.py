@@ -12,8 +12,8 @@ from memoryhub.runs.review import approve
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
 from sessions_app.services.compressing.folding import archive_and_clear
-from tests.hub import NOW, PERSON, add, turn
-from tests.runs.consolidations import BASE, FACTS, answer, consolidate, during_the_call, head, memory, saved
+from tests.hub import NOW, PERSON, add, head, turn
+from tests.runs.consolidations import BASE, FACTS, answer, consolidate, during_the_call, memory, saved
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import clear_session, delete_session
 from sessions_app.services.runs import RunNotFitting, claim_run, free_stuck_runs, request_run, retry_run
-from tests.hub import NOW, PERSON, add, open_at, raises_code, recorded_supersessions, talk, turn
+from tests.hub import NOW, PERSON, add, head, open_at, raises_code, recorded_supersessions, talk, turn
 from tests.runs.consolidations import (
     BASE,
     FACTS,
@@ -25,7 +25,6 @@ from tests.runs.consolidations import (
     consolidate,
     digest,
     during_the_call,
-    head,
     memory,
     saved,
     write,

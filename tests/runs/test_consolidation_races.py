@@ -17,7 +17,7 @@ from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
 from sessions_app.services.runs import claim_run, request_run
-from tests.hub import NOW, PERSON, open_at, talk
+from tests.hub import NOW, PERSON, head, open_at, talk
 from tests.races import WAIT, at_once
 from tests.runs.consolidations import FACTS, memory, write, write_as_person
 
@@ -66,10 +66,6 @@ def pin() -> None:
 def forget() -> None:
     workspace, erasure = Session.objects.get().workspace, ErasureRequest("phrase", (LINE,))
     apply_forget(workspace, erasure, expected=plan_forget(workspace, erasure).total, reason="", by=BY)
-
-
-def head() -> str:
-    return MemoryDocument.objects.select_related("head").get().head.content
 
 
 def reasons() -> str:

@@ -19,8 +19,8 @@ from memoryhub.integrity import check_memory
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON, open_at, talk
-from tests.runs.consolidations import BASE, FACTS, answer, consolidate, digest, head, memory, saved
+from tests.hub import AGENT, NOW, PERSON, head, open_at, talk
+from tests.runs.consolidations import BASE, FACTS, answer, consolidate, digest, memory, saved
 from tests.shared import BADINPUT, badinput_cases, packlib
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from memoryhub.runs.consolidate import request_if_due
 from memoryhub.runs.review import approve, approve_run, reject
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, talk
+from tests.hub import NOW, PERSON, head, talk
 from tests.runs.consolidations import (
     BASE,
     FACTS,
@@ -22,7 +22,6 @@ from tests.runs.consolidations import (
     consolidate,
     digest,
     during_the_call,
-    head,
     memory,
     saved,
     write,

@@ -9,15 +9,12 @@ from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Entry, Run, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, add, open_at, talk
+from tests.hub import NOW, PERSON, add, head, open_at, talk, url
+from tests.runs.consolidations import memory
 
 pytestmark = pytest.mark.django_db
 WORDS = "one two three four five six seven eight nine ten"
 FACTS = [f"fact {word} of the team" for word in WORDS.split()]
-
-
-def memory(*facts: str) -> str:
-    return "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
 
 
 def take(workspace, *facts: str) -> None:
@@ -30,14 +27,6 @@ def change(workspace) -> HeldChange:
     take(workspace, *FACTS)
     take(workspace, *FACTS[2:5], *FACTS[8:])
     return HeldChange.objects.get()
-
-
-def url(name: str, *args: object) -> str:
-    return reverse(name, args=["atlas", *args])
-
-
-def head() -> str:
-    return MemoryDocument.objects.select_related("head").get().head.content
 
 
 def test_the_list_of_held_changes_is_in_the_inbox(change, viewer_client):

@@ -20,7 +20,7 @@ from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
-from tests.hub import by
+from tests.hub import by, head
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Memory\n\n" + "".join(f"- fact {word}\n" for word in "abcdefghijklmnopqrst")
@@ -50,10 +50,6 @@ def use(workspace: Workspace, policy: str) -> None:
 
 def sync(workspace: Workspace) -> None:
     sync_workspace(workspace, by=By(Actor("sync", "worker"), timezone.now()))
-
-
-def head() -> str:
-    return MemoryDocument.objects.select_related("head").get().head.content
 
 
 def pending() -> list[HeldChange]:

@@ -17,7 +17,7 @@ from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
-from tests.hub import AGENT, PERSON
+from tests.hub import AGENT, PERSON, head
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Memory\n\n## Facts\n\n" + "".join(f"- fact {word}\n" for word in "abcdefghijklmnopqrst")
@@ -42,10 +42,6 @@ def atlas(file: Path) -> Workspace:
 
 def sync(workspace: Workspace, seconds: float) -> None:
     sync_workspace(workspace, by=By(Actor("sync", "worker"), START + timedelta(seconds=seconds)))
-
-
-def head() -> str:
-    return MemoryDocument.objects.select_related("head").get().head.content
 
 
 def save(text: str, seconds: float) -> None:
