@@ -77,12 +77,23 @@ class SectionForm(forms.Form):
         return {name: value for name, value in found.items() if is_editable(name)}
 
 
+def _check_key(key: str) -> None:
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise forms.ValidationError(gettext("A key has letters, digits and punctuation only, without blanks."))
+
+
+def _check_provider(provider: str) -> None:
+    if message := provider_error(provider):
+        raise forms.ValidationError(message)
+
+
 def key_field() -> forms.CharField:
     return forms.CharField(
         required=False,
         max_length=500,
         label=_("API key"),
         help_text=_("Stored encrypted and never shown again. Servers on this machine usually need none."),
+        validators=[_check_key],
         widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 
@@ -91,12 +102,6 @@ def _shown(name: str, current: HubSettings) -> Any:
     """Return a value for its field. Addresses of the environment may contain credentials."""
     value = current.values[name]
     return value if name in current.stored or not isinstance(value, str) else without_secrets(value)
-
-
-def _clean_key(key: str) -> str:
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise forms.ValidationError(gettext("A key has letters, digits and punctuation only, without blanks."))
-    return key
 
 
 def clean_address(url: str, presets: Collection[str] = ()) -> str:
@@ -145,9 +150,6 @@ class ModelForm(SectionForm):
     def clean_address(self) -> str:
         return clean_address(self.cleaned_data["address"], PRESETS)
 
-    def clean_key(self) -> str:
-        return _clean_key(self.cleaned_data["key"])
-
 
 class EmbeddingForm(SectionForm):
     settings_by_field = {
@@ -162,6 +164,7 @@ class EmbeddingForm(SectionForm):
         choices=[(NONE, _("None")), *((name, name) for name in PROVIDERS)],
         widget=forms.Select(attrs={"translate": "no"}),
         label=_("Provider"),
+        validators=[_check_provider],
         help_text=_("Receives single words for the graph; texts only for workspaces with semantic search."),
     )
     embedding_model = forms.CharField(
@@ -173,17 +176,8 @@ class EmbeddingForm(SectionForm):
     embedding_key = key_field()
     remove_embedding_key = forms.BooleanField(required=False, label=_("Remove the stored key"))
 
-    def clean_provider(self) -> str:
-        provider: str = self.cleaned_data["provider"]
-        if message := provider_error(provider):
-            raise forms.ValidationError(message)
-        return provider
-
     def clean_embedding_address(self) -> str:
         return clean_address(self.cleaned_data["embedding_address"])
-
-    def clean_embedding_key(self) -> str:
-        return _clean_key(self.cleaned_data["embedding_key"])
 
 
 class BackupForm(SectionForm):
