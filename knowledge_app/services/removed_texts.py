@@ -18,14 +18,7 @@ from typing import Any
 from django.db.models import BooleanField, ExpressionWrapper, F, Model, OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
-from knowledge_app.models import (
-    EditedRow,
-    Fact,
-    HeldChange,
-    KeyValue,
-    MemoryDocument,
-    MemoryRevision,
-)
+from knowledge_app.models import EditedRow, Fact, HeldChange, KeyValue, MemoryDocument, MemoryRevision
 from knowledge_app.services.decisions import NAMES, PEOPLE, REPEATING, imports, rejected_edits
 from knowledge_app.services.removed_headings import headings_again, removed_alone
 from memoryhub.lib.text.change_guard import compare_facts

@@ -1,14 +1,6 @@
 from django.urls import path
 
-from memoryhub.dashboard.views import (
-    design,
-    home,
-    hub_settings,
-    live,
-    overview,
-    palette,
-    workspace_settings,
-)
+from memoryhub.dashboard.views import design, home, hub_settings, live, overview, palette, workspace_settings
 
 urlpatterns = [
     path("", home.home, name="home"),

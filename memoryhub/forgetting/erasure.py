@@ -30,14 +30,7 @@ from memoryhub.forgetting.applying import (
 )
 from memoryhub.forgetting.import_filter import hash_key, said_at
 from memoryhub.forgetting.learned import facts_only_from
-from memoryhub.forgetting.matching import (
-    Phrase,
-    Redaction,
-    digest_of,
-    find_exactly,
-    find_phrases,
-    phrase_of,
-)
+from memoryhub.forgetting.matching import Phrase, Redaction, digest_of, find_exactly, find_phrases, phrase_of
 from memoryhub.forgetting.occurrences import Group, Occurrence, Occurrences
 from memoryhub.forgetting.rows import candidates_of, walk
 from memoryhub.forgetting.rules import Affected, Rules, find_changes, texts_of

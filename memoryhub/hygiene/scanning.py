@@ -13,13 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from knowledge_app.models import Fact, HygieneScore, KnowledgeEntry, Observation
-from memoryhub.hygiene.findings import (
-    FindingSet,
-    concern_statuses,
-    find_in_pairs,
-    find_in_row,
-    store_findings,
-)
+from memoryhub.hygiene.findings import FindingSet, concern_statuses, find_in_pairs, find_in_row, store_findings
 from memoryhub.hygiene.rows import COMPARED, ENTRIES, MEMORY, Row, living_rows, read_batches
 from memoryhub.lib.database import db_retry
 from sessions_app.models import AuditRecord, Run, Workspace

@@ -18,13 +18,7 @@ from mcp.server.auth.handlers.register import RegistrationHandler
 from mcp.server.auth.handlers.token import TokenErrorResponse, TokenHandler
 from mcp.server.auth.json_response import PydanticJSONResponse
 from mcp.server.auth.middleware.client_auth import AuthenticationError, ClientAuthenticator
-from mcp.server.auth.provider import (
-    AuthorizationCode,
-    RefreshToken,
-    RegistrationError,
-    TokenError,
-    TokenErrorCode,
-)
+from mcp.server.auth.provider import AuthorizationCode, RefreshToken, RegistrationError, TokenError, TokenErrorCode
 from mcp.server.auth.settings import ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken, ProtectedResourceMetadata
 from pydantic import AnyUrl

@@ -20,14 +20,7 @@ from memoryhub.graph.neighbours import expand
 from memoryhub.lib.metrics import count_search
 from memoryhub.lib.search.factors import OFF, Decay, fuse
 from memoryhub.lib.search.hits import WeightedTerm
-from memoryhub.lib.search.matching import (
-    CANDIDATES,
-    IndexQuery,
-    SearchTooSlow,
-    all_matches,
-    best_matches,
-    time_limit,
-)
+from memoryhub.lib.search.matching import CANDIDATES, IndexQuery, SearchTooSlow, all_matches, best_matches, time_limit
 from memoryhub.lib.search.query import Query, Term
 from memoryhub.lib.search.question import PHRASING_WEIGHT, asks_for_assistant, periods
 from memoryhub.lib.search.scoring import ScoredRow, TermWeights, rank

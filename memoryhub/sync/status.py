@@ -13,12 +13,7 @@ from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument, Mem
 from knowledge_app.services.documents import limits
 from knowledge_app.services.documents.outside_edits import ACCEPTED_REASONS, SYNC
 from knowledge_app.services.documents.pending_writes import file_changes
-from knowledge_app.services.documents.write_rules import (
-    FILE_PATHS,
-    refusal_of,
-    why_not_writable,
-    writable,
-)
+from knowledge_app.services.documents.write_rules import FILE_PATHS, refusal_of, why_not_writable, writable
 from knowledge_app.services.rows.knowledge_json import knowledge_mark, unwritten_entries
 from memoryhub.sync.write_back import KNOWLEDGE
 from sessions_app.models import SourceFile, SyncState, Workspace

@@ -16,12 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memoryhub.accounts import middleware
-from memoryhub.accounts.attempt_limits import (
-    MAX_PER_NAME,
-    count_attempt,
-    delete_expired_attempts,
-    is_known_browser,
-)
+from memoryhub.accounts.attempt_limits import MAX_PER_NAME, count_attempt, delete_expired_attempts, is_known_browser
 from memoryhub.accounts.sign_ins import change_password, delete_ended, record_visit
 from memoryhub.accounts.user_agents import browser_label
 from memoryhub.models import FailedAttempts, Invitation, SignIn

@@ -22,14 +22,7 @@ from memoryhub.job_handlers import KINDS
 from memoryhub.jobs import progress
 from memoryhub.jobs.downloads import discard_downloads, find_file, remove_old_downloads
 from memoryhub.jobs.listing import job_item, live_count
-from memoryhub.jobs.queue import (
-    cancel_job,
-    correct_due_times,
-    do_next_job,
-    request_job,
-    resume_jobs,
-    waiting_jobs,
-)
+from memoryhub.jobs.queue import cancel_job, correct_due_times, do_next_job, request_job, resume_jobs, waiting_jobs
 from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
 from memoryhub.models import Job, Process

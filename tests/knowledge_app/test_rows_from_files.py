@@ -5,13 +5,7 @@ import pytest
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation, Term, TermRelation
 from knowledge_app.services.rows.importing import import_key_values, import_knowledge, import_observations
 from memoryhub.graph.neighbours import import_graph
-from memoryhub.lib.layouts.records import (
-    GraphRecord,
-    KeyValueRecord,
-    KnowledgeRecord,
-    ObservationRecord,
-    TermRecord,
-)
+from memoryhub.lib.layouts.records import GraphRecord, KeyValueRecord, KnowledgeRecord, ObservationRecord, TermRecord
 from memoryhub.lib.vectors import unpack
 
 pytestmark = pytest.mark.django_db

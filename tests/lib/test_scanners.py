@@ -1,14 +1,7 @@
 import pytest
 
 from memoryhub.lib import scanners
-from memoryhub.lib.scanners import (
-    MASK,
-    mask_secrets,
-    scan_instructions,
-    scan_secrets,
-    scan_text,
-    summarise_matches,
-)
+from memoryhub.lib.scanners import MASK, mask_secrets, scan_instructions, scan_secrets, scan_text, summarise_matches
 
 # None of these was ever valid. They are assembled here so that secret scanners don't report this file.
 KEYS = {

@@ -5,12 +5,7 @@ from knowledge_app.models import Confirmation, Fact, FactSource, HeldRow, Histor
 from knowledge_app.models.held_rows import REASONS
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from knowledge_app.services.rows.exporting import (
-    history_records,
-    key_values_file,
-    knowledge_file,
-    observations_file,
-)
+from knowledge_app.services.rows.exporting import history_records, key_values_file, knowledge_file, observations_file
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, plan_merges, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store

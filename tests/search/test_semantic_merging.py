@@ -5,13 +5,7 @@
 import pytest
 
 from memoryhub.search import semantic
-from tests.search.test_semantic_search import (
-    WITHOUT_GRAPH,
-    _nothing_kept,
-    dense_workspace,
-    embed,
-    embedder,
-)
+from tests.search.test_semantic_search import WITHOUT_GRAPH, _nothing_kept, dense_workspace, embed, embedder
 from tests.searches import know, say, search
 
 pytestmark = pytest.mark.django_db

@@ -11,11 +11,7 @@ from typing import Any
 import pytest
 
 from knowledge_app.models import Fact, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
-from knowledge_app.services.documents.consolidation import (
-    apply_proposal,
-    plan_consolidation,
-    undo_consolidation,
-)
+from knowledge_app.services.documents.consolidation import apply_proposal, plan_consolidation, undo_consolidation
 from knowledge_app.services.documents.consolidation_guard import Proposal
 from knowledge_app.services.documents.editing import curate_facts, restore_revision, save_text, start_document
 from knowledge_app.services.documents.history import add_note

@@ -11,13 +11,7 @@ from knowledge_app.models import Fact, HeldChange, MemoryDocument
 from knowledge_app.models.documents import ALL_HELD
 from knowledge_app.services.documents.revisions import content_hash
 from knowledge_app.services.removed_texts import RemovedTexts
-from memoryhub.lib.text.change_guard import (
-    CheckedChange,
-    additions_only,
-    pin_reasons,
-    review_reasons,
-    safety_reasons,
-)
+from memoryhub.lib.text.change_guard import CheckedChange, additions_only, pin_reasons, review_reasons, safety_reasons
 from memoryhub.lib.text.facts import fact_lines
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.services.audit import By, record

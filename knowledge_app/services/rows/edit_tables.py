@@ -10,15 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext, override
 
-from knowledge_app.models import (
-    CachedResponse,
-    Concern,
-    Fact,
-    HistoryEntry,
-    KeyValue,
-    KnowledgeEntry,
-    Observation,
-)
+from knowledge_app.models import CachedResponse, Concern, Fact, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from sessions_app.models import Run, Session
 
 

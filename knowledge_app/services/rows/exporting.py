@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from knowledge_app.models import (
-    CachedResponse,
-    HistoryEntry,
-    KeyValue,
-    KnowledgeEntry,
-    MemoryDocument,
-    Observation,
-)
+from knowledge_app.models import CachedResponse, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.limits import stated_limit
 from knowledge_app.services.held_rows import unheld
 from memoryhub.lib.layouts.records import (

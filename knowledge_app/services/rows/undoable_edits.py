@@ -29,14 +29,7 @@ from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.processes import this_process
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By, record
-from sessions_app.services.runs import (
-    RunNotFitting,
-    claim_run,
-    fail_run,
-    finish_run,
-    hold_lease,
-    renew_lease,
-)
+from sessions_app.services.runs import RunNotFitting, claim_run, fail_run, finish_run, hold_lease, renew_lease
 
 AT_ONCE = 500  # rows; larger edits are left to a worker
 STEPS_AT_ONCE = 50  # rows, for actions with a step for each row

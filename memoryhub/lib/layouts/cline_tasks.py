@@ -17,14 +17,7 @@ from memoryhub.lib.layouts.file_names import last_part
 from memoryhub.lib.layouts.json_file import load_json, open_json
 from memoryhub.lib.layouts.jsonl import placeholder, title_of, with_hash, without_binary
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
-from memoryhub.lib.layouts.records import (
-    DetectedLayout,
-    EntryRecord,
-    FileRead,
-    Project,
-    SessionRecord,
-    ToolCall,
-)
+from memoryhub.lib.layouts.records import DetectedLayout, EntryRecord, FileRead, Project, SessionRecord, ToolCall
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.validation import brief, clean_text, json_text, visible_line
 

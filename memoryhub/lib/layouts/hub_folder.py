@@ -20,15 +20,7 @@ from memoryhub.lib.layouts import grip
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry, rejection_reason
 from memoryhub.lib.layouts.grid import layout as grid
-from memoryhub.lib.layouts.hub import (
-    DOCUMENT_INFO,
-    DOCUMENTS,
-    FORMAT,
-    MANIFEST,
-    SETTINGS,
-    VERSION,
-    DocumentInfo,
-)
+from memoryhub.lib.layouts.hub import DOCUMENT_INFO, DOCUMENTS, FORMAT, MANIFEST, SETTINGS, VERSION, DocumentInfo
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     CachedResponseRecord,

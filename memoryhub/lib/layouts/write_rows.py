@@ -8,12 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memoryhub.lib.json_numbers import dump_json, respelled
-from memoryhub.lib.layouts.records import (
-    CachedResponseRecord,
-    KeyValueRecord,
-    KnowledgeRecord,
-    ObservationRecord,
-)
+from memoryhub.lib.layouts.records import CachedResponseRecord, KeyValueRecord, KnowledgeRecord, ObservationRecord
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 

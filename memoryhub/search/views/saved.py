@@ -18,14 +18,7 @@ from memoryhub.lib.http.htmx import render_page
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import SavedSearch
 from memoryhub.search.listing import ResultCounts
-from memoryhub.search.saved import (
-    clear_recent,
-    count_new,
-    record_search,
-    record_visit,
-    save_search,
-    searches_for,
-)
+from memoryhub.search.saved import clear_recent, count_new, record_search, record_visit, save_search, searches_for
 from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_place
 
 COUNTED = 20  # saved searches whose new matches are counted

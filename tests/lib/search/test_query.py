@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryhub.lib.search.fields import FIELDS
-from memoryhub.lib.search.query import (
-    MAX_TERMS,
-    Filter,
-    Term,
-    describe,
-    parse,
-)
+from memoryhub.lib.search.query import MAX_TERMS, Filter, Term, describe, parse
 from memoryhub.lib.search.query_editing import with_filter, without_filter
 from memoryhub.lib.search.query_tokens import MAX_CHARS
 from memoryhub.lib.search.tokenizing import split_words

@@ -16,13 +16,7 @@ from memoryhub.lib.layouts.file_names import last_part
 from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
 from memoryhub.lib.layouts.message_parts import call_ref, own_id
-from memoryhub.lib.layouts.records import (
-    DetectedLayout,
-    DocumentLimit,
-    FileRead,
-    Project,
-    SessionRecord,
-)
+from memoryhub.lib.layouts.records import DetectedLayout, DocumentLimit, FileRead, Project, SessionRecord
 from memoryhub.lib.validation import clean_text
 
 LAYOUT = "claude-code"

@@ -19,14 +19,7 @@ from memoryhub.lib.layouts.gemini_cli.log import (
 )
 from memoryhub.lib.layouts.jsonl import title_of, with_hash, without_binary
 from memoryhub.lib.layouts.problem_counts import ProblemCounts
-from memoryhub.lib.layouts.records import (
-    REPAIRED,
-    EntryRecord,
-    Problem,
-    SessionRecord,
-    SummaryRecord,
-    ToolCall,
-)
+from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, Problem, SessionRecord, SummaryRecord, ToolCall
 from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import brief, clean_text, json_text, visible_line
 

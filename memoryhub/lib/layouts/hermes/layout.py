@@ -18,14 +18,7 @@ from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.hermes.messages import MESSAGE, read_rows
 from memoryhub.lib.layouts.jsonl import title_of, without_binary
 from memoryhub.lib.layouts.problem_counts import MAX_NAMED, ProblemCounts
-from memoryhub.lib.layouts.records import (
-    DetectedLayout,
-    DocumentLimit,
-    FileRead,
-    Problem,
-    Project,
-    SessionRecord,
-)
+from memoryhub.lib.layouts.records import DetectedLayout, DocumentLimit, FileRead, Problem, Project, SessionRecord
 from memoryhub.lib.layouts.store_files import StoredSession, from_store, has_usable_id, read_store, unread_sessions
 from memoryhub.lib.layouts.times import read_epoch
 from memoryhub.lib.validation import brief

@@ -12,12 +12,7 @@ from typing import Any
 
 from memoryhub.lib.files.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile, join_path
 from memoryhub.lib.json_numbers import SPELLINGS, with_spellings
-from memoryhub.lib.layouts.documents import (
-    EXCERPT_BYTES,
-    empty_file,
-    read_document,
-    unreadable_file,
-)
+from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unreadable_file
 from memoryhub.lib.layouts.entries import NoEntry, rejection_reason
 from memoryhub.lib.layouts.file_names import encoded_name
 from memoryhub.lib.layouts.nanobot.history import read_history

@@ -9,13 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 
-from memoryhub.lib.layouts.agent_entries import (
-    EntryList,
-    parts_of,
-    short_text,
-    text_of,
-    time_of,
-)
+from memoryhub.lib.layouts.agent_entries import EntryList, parts_of, short_text, text_of, time_of
 from memoryhub.lib.layouts.jsonl import with_hash, without_binary
 from memoryhub.lib.layouts.message_parts import MAX_OWN_ID, part_text, tool_call
 from memoryhub.lib.layouts.problem_counts import ProblemCounts

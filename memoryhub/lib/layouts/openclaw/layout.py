@@ -13,12 +13,7 @@ from memoryhub.lib.files.sqlite_source import LOG
 from memoryhub.lib.layouts.documents import read_document, unread_file
 from memoryhub.lib.layouts.openclaw.files import INDEX, read_files, session_names
 from memoryhub.lib.layouts.openclaw.store import sessions
-from memoryhub.lib.layouts.records import (
-    DetectedLayout,
-    DocumentLimit,
-    FileRead,
-    Project,
-)
+from memoryhub.lib.layouts.records import DetectedLayout, DocumentLimit, FileRead, Project
 from memoryhub.lib.layouts.store_files import from_store, read_store
 
 HOME = ".openclaw"
