@@ -212,7 +212,6 @@ def _refused_lines(
 
 
 def _numbers_of(fact: FactLine) -> range:
-    """Return the numbers of the lines of a fact."""
     return range(fact.line, fact.line + fact.text.count("\n") + 1)
 
 

@@ -97,7 +97,6 @@ class InviteForm(forms.Form):
         return [self[f"role-{workspace.pk}"] for workspace in self.workspaces]
 
     def invite_arguments(self) -> dict[str, Any]:
-        """Return the arguments of ``invite``."""
         values = self.cleaned_data
         everywhere = values.get("everywhere", "")
         roles = dict.fromkeys(Workspace.objects.order_by("name", "id"), everywhere) if everywhere else {}

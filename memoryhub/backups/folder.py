@@ -254,7 +254,6 @@ def request_check(name: str, *, by: By) -> bool:
 
 
 def request_due_backup(now: datetime) -> None:
-    """Request a backup if one is due."""
     if is_due(now) and current_job() is None:
         request_backup(by=By(SCHEDULE, now))
 

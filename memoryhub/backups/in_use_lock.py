@@ -126,7 +126,6 @@ def migration_lock(database: BaseDatabaseWrapper) -> Iterator[None]:
 
 
 def database_label(database: BaseDatabaseWrapper) -> str:
-    """Return a label for a database."""
     values = database.settings_dict
     if database.vendor == "sqlite":
         return f"SQLite, {values['NAME']}"

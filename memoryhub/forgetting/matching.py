@@ -128,7 +128,6 @@ def _searching(spans_of: Callable[[str], list[Span]]) -> Finder:
 
 
 def find_phrases(phrases: Collection[Phrase]) -> Finder:
-    """Return a finder of phrases."""
     wanted = [phrase for phrase in phrases if phrase]
     firsts = {phrase[0] for phrase in wanted}
 

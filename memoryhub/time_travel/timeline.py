@@ -31,8 +31,6 @@ class Mark:
 
 @dataclass(frozen=True)
 class SuggestedMoment:
-    """A suggested moment."""
-
     label: str
     at: datetime
 

@@ -154,7 +154,6 @@ def figures(workspace: Workspace, now: datetime) -> CacheFigures:
 
 
 def expired(workspace: Workspace, now: datetime) -> QuerySet[CachedResponse]:
-    """Return the expired responses."""
     rows = CachedResponse.objects.filter(workspace=workspace)
     limit = now - timedelta(seconds=workspace.cache_ttl_seconds)
     return rows.filter(created_at__lte=limit) | rows.filter(created_at=None)

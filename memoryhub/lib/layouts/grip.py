@@ -69,7 +69,6 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
 
 
 def read_session(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    """Read a session file."""
     file = open_json(folder, path, "session")
     if isinstance(file, FileRead):
         return file

@@ -264,7 +264,6 @@ def _has_words(token: Token) -> bool:
 
 
 def _whole_term(token: Token) -> Term:
-    """Return a whole token as one term."""
     words = tuple(split_words(token.text if token.is_quoted else token_core(token.text)))
     if not token.is_quoted and is_beginning(token.text):
         return Term(words, is_prefix=True)
