@@ -7,8 +7,14 @@ import zlib
 from collections.abc import Callable
 
 import numpy as np
+from django.utils import timezone
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+
+from memoryhub.graph.embedding_run import request_embedding
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import By
+from tests.hub import PERSON, executed
 
 PATH = "/v1/embeddings"
 FAMILIES = ["database postgresql schema", "fast quick speed", "carrier courier parcel"]
@@ -55,3 +61,9 @@ class Embedder:
         if isinstance(body, Response):
             return body
         return Response(json.dumps(body), content_type="application/json")
+
+
+def embed(workspace: Workspace, **wishes: bool) -> Run:
+    """Embed the words of a workspace, as a worker would."""
+    run = request_embedding(workspace, by=By(PERSON, timezone.now()), **wishes)
+    return executed(run)

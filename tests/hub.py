@@ -102,12 +102,17 @@ def talk(session: Session, turns: int, *, first: int = 0, **values: int) -> None
         add(session, turn(number, **values), now=NOW + timedelta(minutes=number))
 
 
-def compress(session: Session, **options: Any) -> Run:
-    """Request a compression and execute it, as a worker would."""
-    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(PERSON, timezone.now()))
+def executed(run: Run) -> Run:
+    """Execute a queued run, as a worker would."""
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done
+
+
+def compress(session: Session, **options: Any) -> Run:
+    """Request a compression and execute it, as a worker would."""
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(PERSON, timezone.now()))
+    return executed(run)
 
 
 def figures(run: Run) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.graph.embedding_run import request_embedding
 from memoryhub.hygiene.resolution import keep_one, undo_resolution
 from memoryhub.models import Job
-from memoryhub.runs.executing import execute
 from memoryhub.runs.extract import request_extraction
 from memoryhub.search import query_embedding, vector_cache
 from memoryhub.sync.importing import import_workspace
@@ -30,7 +29,7 @@ from sessions_app.services.webhooks import add_webhook
 from tests.api.conftest import caller, token_for
 from tests.embedder import Embedder, vector_of
 from tests.forgetting.remaining import NAME, TEXT, remains
-from tests.hub import by, compress, open_at, run_jobs, talk
+from tests.hub import by, compress, executed, open_at, run_jobs, talk
 from tests.hygiene.test_scanning import scan
 from tests.lib.layouts.test_hermes import make_home, said
 from tests.runs.consolidations import BASE, FACTS, PATH, consolidate, memory, saved, write
@@ -72,9 +71,7 @@ def text_reply(text: str) -> dict:
 
 def extract(workspace: Workspace) -> Run:
     run = request_extraction(workspace, "The client batches its label requests now. " * 5, source="GOAL:x", by=by())
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
-    return done
+    return executed(run)
 
 
 def from_models(workspace: Workspace, model: HTTPServer) -> None:
@@ -163,8 +160,7 @@ def near(stored: list[bytes], wanted: set[bytes]) -> int:
 
 def embed(workspace: Workspace) -> None:
     run = request_embedding(workspace, by=by())
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
+    done = executed(run)
     assert done.status == "done", done.error
 
 

@@ -8,16 +8,16 @@ from werkzeug import Response
 
 from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
 from memoryhub.graph import embedding_run
-from memoryhub.graph.embedding_run import request_embedding, request_if_due
+from memoryhub.graph.embedding_run import request_if_due
 from memoryhub.graph.export import graph_document
 from memoryhub.graph.nearest import MOST
 from memoryhub.graph.neighbours import expand, import_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
-from sessions_app.services.audit import By
 from sessions_app.services.compressing.model_choice import embedding_settings_for
-from tests.hub import NOW, PERSON
+from tests.embedder import embed
+from tests.hub import NOW
 
 pytestmark = pytest.mark.django_db
 TEXTS = ["The database has a schema", "A quick carrier", "PostgreSQL is fast, the parcel came with speed"]
@@ -29,13 +29,6 @@ def observe(workspace: Workspace, *texts: str) -> None:
         Observation.objects.create(
             workspace=workspace, uid=f"o{count + place}", category="finding", content=text, updated_at=NOW
         )
-
-
-def run_embedding(workspace: Workspace, **wishes: bool) -> Run:
-    run = request_embedding(workspace, by=By(PERSON, timezone.now()), **wishes)
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
-    return done
 
 
 def neighbours(word: str) -> list[str]:
@@ -50,7 +43,7 @@ def test_words_of_current_texts_are_embedded_and_related(workspace, embedder):
         workspace=workspace, uid="gone", category="lesson", content="withdrawn words", withdrawn_at=NOW
     )
 
-    run = run_embedding(workspace)
+    run = embed(workspace)
 
     assert run.status == "done"
     words = {"database", "schema", "quick", "carrier", "postgresql", "fast", "parcel", "came", "speed", "courier"}
@@ -68,11 +61,11 @@ def test_words_of_current_texts_are_embedded_and_related(workspace, embedder):
 
 def test_only_new_words_are_requested(workspace, embedder):
     observe(workspace, *TEXTS)
-    run_embedding(workspace)
+    embed(workspace)
     embedder.requests.clear()
 
     observe(workspace, "A courier for the database")
-    run_embedding(workspace)
+    embed(workspace)
 
     assert embedder.requests == [["courier"]]
     assert "courier" in neighbours("carrier")
@@ -81,11 +74,11 @@ def test_only_new_words_are_requested(workspace, embedder):
 
 def test_no_request_is_made_if_nothing_is_missing(workspace, embedder):
     observe(workspace, *TEXTS)
-    run_embedding(workspace)
+    embed(workspace)
     built_at = SemanticGraph.objects.get().built_at
     embedder.requests.clear()
 
-    run = run_embedding(workspace)
+    run = embed(workspace)
 
     assert run.proposal["nothing_due"] == "Every word has its embedding."
     assert embedder.requests == []
@@ -100,7 +93,7 @@ def test_words_are_sent_in_batches_with_progress(workspace, embedder, monkeypatc
         embedding_run, "renew_lease", lambda run, **values: (told.append(values), renew(run, **values))
     )
 
-    run_embedding(workspace)
+    embed(workspace)
 
     assert [len(request) for request in embedder.requests] == [64, 64, 2]
     assert [(step.get("steps_done"), step.get("steps_total")) for step in told[1:]] == [(0, 3), (1, 3), (2, 3)]
@@ -117,7 +110,7 @@ def test_the_provider_is_never_called_inside_a_transaction(workspace, embedder, 
     )
     observe(workspace, *TEXTS)
 
-    run_embedding(workspace)
+    embed(workspace)
 
     assert depths == [0]
 
@@ -138,12 +131,12 @@ def test_the_provider_is_never_called_inside_a_transaction(workspace, embedder, 
 )
 def test_a_failing_provider_changes_nothing_and_is_retried_later(workspace, embedder, spoil):
     observe(workspace, TEXTS[0])
-    run_embedding(workspace)
+    embed(workspace)
     before = graph_document(workspace)
     observe(workspace, *TEXTS[1:])
     embedder.spoil = spoil
 
-    run = run_embedding(workspace)
+    run = embed(workspace)
 
     assert run.status == "queued"
     assert run.attempt_count == 1
@@ -156,7 +149,7 @@ def test_a_failing_provider_changes_nothing_and_is_retried_later(workspace, embe
 def test_a_run_is_parked_with_the_reason_if_the_provider_keeps_failing(workspace, embedder):
     observe(workspace, *TEXTS)
     embedder.spoil = lambda body: Response("down for maintenance", status=503)
-    run = run_embedding(workspace)
+    run = embed(workspace)
     for _ in range(2):
         Run.objects.update(not_before=timezone.now())
         run = execute(run.pk, now=timezone.now)
@@ -166,14 +159,14 @@ def test_a_run_is_parked_with_the_reason_if_the_provider_keeps_failing(workspace
     assert request_if_due(workspace, timezone.now()) is None
 
     embedder.spoil = lambda body: body
-    again = run_embedding(workspace)
+    again = embed(workspace)
     assert (again.pk, again.status) == (run.pk, "done")
 
 
 def test_a_parked_run_resumes_when_the_provider_changes(workspace, embedder):
     observe(workspace, *TEXTS)
     embedder.spoil = lambda body: Response("no such model", status=404)
-    run = run_embedding(workspace)
+    run = embed(workspace)
     assert run.status == "parked"
     assert request_if_due(workspace, timezone.now()) is None
 
@@ -191,7 +184,7 @@ def test_words_embedded_before_a_failure_are_kept(workspace, embedder):
         return body if len(embedder.requests) == 1 else Response("gone", status=503)
 
     embedder.spoil = spoil
-    run = run_embedding(workspace)
+    run = embed(workspace)
     assert run.status == "queued"
     assert run.prompt_tokens == 64
     first = embedder.requests[0]
@@ -211,7 +204,7 @@ def test_words_embedded_before_a_failure_are_kept(workspace, embedder):
 @pytest.mark.parametrize("change", ["model", "provider", "dimensions"])
 def test_a_new_model_provider_or_dimension_rebuilds_the_graph(workspace, embedder, settings, change):
     observe(workspace, *TEXTS)
-    run_embedding(workspace)
+    embed(workspace)
     embedder.requests.clear()
     if change == "model":
         settings.MEMORYHUB_EMBEDDING_MODEL = "other"
@@ -241,7 +234,7 @@ def test_a_dimension_that_changes_within_a_run_is_refused(workspace, embedder):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
     embedder.before = lambda: setattr(embedder, "size", 64 - len(embedder.requests))
 
-    run = run_embedding(workspace)
+    run = embed(workspace)
 
     assert run.error_code == "bad_reply"
     assert "instead of 63" in run.error
@@ -249,12 +242,12 @@ def test_a_dimension_that_changes_within_a_run_is_refused(workspace, embedder):
 
 def test_a_rebuild_embeds_every_term_again(workspace, embedder):
     observe(workspace, *TEXTS)
-    run_embedding(workspace)
+    embed(workspace)
     terms = Term.objects.count()
     before = set(TermRelation.objects.values_list("term", "related", "cosine"))
     embedder.requests.clear()
 
-    run = run_embedding(workspace, rebuild=True)
+    run = embed(workspace, rebuild=True)
 
     assert len(embedder.words) == terms == run.proposal["embedded"]
     assert set(TermRelation.objects.values_list("term", "related", "cosine")) == before
@@ -264,10 +257,10 @@ def test_a_rebuild_embeds_every_term_again(workspace, embedder):
 @pytest.mark.postgres
 def test_an_interrupted_rebuild_resumes(workspace, embedder):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
-    run_embedding(workspace)
+    embed(workspace)
     embedder.requests.clear()
     embedder.spoil = lambda body: body if len(embedder.requests) == 1 else Response("gone", status=503)
-    run = run_embedding(workspace, rebuild=True)
+    run = embed(workspace, rebuild=True)
     embedder.spoil = lambda body: body
     Run.objects.update(not_before=timezone.now())
     embedder.requests.clear()
@@ -280,12 +273,12 @@ def test_an_interrupted_rebuild_resumes(workspace, embedder):
 
 def test_pinned_and_removed_relations_survive_a_rebuild(workspace, embedder):
     observe(workspace, *TEXTS)
-    run_embedding(workspace)
+    embed(workspace)
     pks = dict(Term.objects.values_list("text", "pk"))
     TermRelation.objects.filter(term=pks["database"], related=pks["schema"]).update(is_removed=True)
     TermRelation.objects.create(term_id=pks["database"], related_id=pks["came"], pinned=True, cosine=0.1, rank=7)
 
-    run_embedding(workspace, rebuild=True)
+    embed(workspace, rebuild=True)
 
     assert neighbours("database") == ["postgresql", "came"]
     assert TermRelation.objects.get(term=pks["database"], related=pks["came"]).cosine == 0.1
@@ -295,12 +288,12 @@ def test_pinned_and_removed_relations_survive_a_rebuild(workspace, embedder):
 
 def test_a_removed_pair_is_removed_in_both_directions(workspace, embedder):
     observe(workspace, "database", "schema")
-    run_embedding(workspace)
+    embed(workspace)
     pks = dict(Term.objects.values_list("text", "pk"))
     TermRelation.objects.filter(term=pks["database"]).update(is_removed=True)
     TermRelation.objects.filter(term=pks["schema"]).delete()
 
-    run_embedding(workspace, rebuild=True)
+    embed(workspace, rebuild=True)
 
     assert neighbours("schema") == []
 
@@ -309,7 +302,7 @@ def test_a_term_has_ten_neighbours_at_most(workspace, embedder, monkeypatch):
     monkeypatch.setattr("tests.embedder.FAMILIES", [" ".join(f"kin{chr(97 + n)}" for n in range(20))])
     observe(workspace, *(f"kin{chr(97 + n)}" for n in range(20)))
 
-    run_embedding(workspace)
+    embed(workspace)
 
     assert {len(neighbours(f"kin{chr(97 + n)}")) for n in range(20)} == {MOST}
     rows = TermRelation.objects.filter(term__text="kina").order_by("rank").values_list("rank", "cosine")
@@ -345,7 +338,7 @@ def test_relations_of_a_graph_file_with_the_same_model_are_kept(workspace, embed
     import_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
 
     observe(workspace, "database")
-    run_embedding(workspace)
+    embed(workspace)
 
     assert embedder.words == ["database"]
     assert neighbours("aaa") == ["bbb", "ccc"]

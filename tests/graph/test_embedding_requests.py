@@ -17,7 +17,8 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.compressing.model_choice import embedding_settings_for
 from sessions_app.services.runs import cancel_run
-from tests.graph.test_embedding import TEXTS, observe, run_embedding
+from tests.embedder import embed
+from tests.graph.test_embedding import TEXTS, observe
 from tests.hub import NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +74,7 @@ def test_a_run_ends_at_the_daily_token_limit_and_resumes_the_next_day(workspace,
     embedder.spoil = lambda body: body | {"usage": {"prompt_tokens": 395}}
     workspace.refresh_from_db()
 
-    run = run_embedding(workspace)
+    run = embed(workspace)
 
     assert run.status == "done"
     assert run.proposal["goes_on"] is True
@@ -96,7 +97,7 @@ def test_no_request_is_made_without_tokens_left(workspace, embedder):
     observe(workspace, *TEXTS)
 
     assert request_if_due(workspace, timezone.now()) is None
-    run = run_embedding(workspace)
+    run = embed(workspace)
     assert run.status == "queued"
     assert "waits for tomorrow" in run.stage
     assert embedder.requests == []
@@ -106,7 +107,7 @@ def test_runs_of_one_workspace_do_not_overlap(workspace, embedder):
     observe(workspace, *TEXTS)
     Run.objects.create(workspace=workspace, kind="embedding", status="running", lease_owner="x", fencing_number=1)
 
-    run = run_embedding(workspace)
+    run = embed(workspace)
 
     assert run.status == "queued"
     assert "waits for run" in run.stage
@@ -159,7 +160,7 @@ def test_a_queued_run_does_nothing_if_embeddings_are_turned_off(workspace, embed
 def test_the_estimate_shows_waiting_words_and_total_cost(workspace, embedder, settings):
     settings.MEMORYHUB_LLM_PRICES = "tiny=100000/0"
     observe(workspace, *TEXTS)
-    run_embedding(workspace)
+    embed(workspace)
     Term.objects.create(workspace=workspace, text="new")
 
     found = outlook(workspace)

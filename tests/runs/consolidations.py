@@ -12,11 +12,10 @@ from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs import consolidate as consolidation
-from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import request_run
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, executed
 
 PATH = "/v1/chat/completions"
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
@@ -53,9 +52,7 @@ def answer(httpserver: HTTPServer, body: dict) -> None:
 
 def consolidate(session: Session, **options: object) -> Run:
     run, _ = request_run(session, "consolidation", options=dict(options), by=By(PERSON, timezone.now()))
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
-    return done
+    return executed(run)
 
 
 def digest() -> tuple:

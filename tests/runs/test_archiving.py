@@ -12,7 +12,7 @@ from memoryhub.runs.review import approve
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
 from sessions_app.services.compressing.folding import archive_and_clear
-from tests.hub import NOW, PERSON, add, head, turn
+from tests.hub import NOW, PERSON, add, executed, head, turn
 from tests.runs.consolidations import BASE, FACTS, answer, consolidate, during_the_call, memory, saved
 
 pytestmark = pytest.mark.django_db
@@ -20,8 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def archive(session: Session) -> Run:
     run = archive_and_clear(session, by=By(PERSON, timezone.now()))
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
+    done = executed(run)
     session.refresh_from_db()
     return done
 

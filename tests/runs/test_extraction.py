@@ -17,7 +17,7 @@ from memoryhub.runs.extract import MAX_OUTPUT_CHARS, request_extraction, request
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.parsing import read_batch
-from tests.hub import AGENT, NOW, PERSON, add, open_at
+from tests.hub import AGENT, NOW, PERSON, add, executed, open_at
 
 pytestmark = pytest.mark.django_db
 PATH = "/v1/chat/completions"
@@ -44,9 +44,7 @@ def answer(server: HTTPServer, text: str) -> None:
 
 def extract(workspace, text=OUTPUT) -> Run:
     run = request_extraction(workspace, text, source="GOAL:read-docs", by=By(PERSON, NOW))
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
-    return done
+    return executed(run)
 
 
 def kept():

@@ -21,7 +21,7 @@ from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Summary, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import request_run
-from tests.hub import PERSON, open_at, talk
+from tests.hub import PERSON, executed, open_at, talk
 from tests.shared import badinput_cases, packlib
 
 pytestmark = pytest.mark.django_db
@@ -37,9 +37,7 @@ def session(workspace) -> Session:
 
 def fold(session: Session, **options: object) -> Run:
     run, _ = request_run(session, "compression", options=options, by=By(PERSON, timezone.now()))
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
-    return done
+    return executed(run)
 
 
 def use(settings, port: int, **values: object) -> None:

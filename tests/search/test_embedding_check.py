@@ -13,8 +13,7 @@ from memoryhub.search import RankOptions, embedding_check, query_embedding, sema
 from memoryhub.search.embedding_check import UNKNOWN_WEIGHT, weight_of
 from memoryhub.search.results import explanation
 from memoryhub.search.vector_cache import Matrix
-from tests.embedder import Embedder
-from tests.search.test_semantic_search import embed
+from tests.embedder import Embedder, embed
 from tests.searches import know, search
 
 SIZE = 64

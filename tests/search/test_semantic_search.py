@@ -15,7 +15,7 @@ from werkzeug import Response
 
 from knowledge_app.models import KnowledgeEntry, Observation, RowVector
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
-from memoryhub.graph.embedding_run import request_embedding, request_if_due, request_where_due
+from memoryhub.graph.embedding_run import request_if_due, request_where_due
 from memoryhub.graph.row_embedding import row_outlook
 from memoryhub.graph.row_vectors import SOURCES
 from memoryhub.runs.executing import execute
@@ -24,7 +24,7 @@ from memoryhub.search.results import explanation
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import delete_session
-from tests.embedder import Embedder
+from tests.embedder import Embedder, embed
 from tests.hub import NOW, PERSON
 from tests.searches import know, log, observe, say, search, texts
 
@@ -55,13 +55,6 @@ def dense_workspace(workspace: Workspace) -> Workspace:
     workspace.dense_search = True
     workspace.save()
     return workspace
-
-
-def embed(workspace: Workspace, **wishes: bool) -> Run:
-    run = request_embedding(workspace, by=By(PERSON, timezone.now()), **wishes)
-    done = execute(run.pk, now=timezone.now)
-    assert done is not None
-    return done
 
 
 def filled(workspace: Workspace, embedder: Embedder) -> None:
