@@ -74,7 +74,6 @@ def back(people, hub, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_replaced_second_factor_and_used_codes_do_not_come_back(back, hub):
     old_secret, codes = turn_on("frank")
     new = {}
@@ -95,7 +94,6 @@ def test_a_replaced_second_factor_and_used_codes_do_not_come_back(back, hub):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_used_recovery_code_stays_used_and_the_others_work(back, hub):
     _, codes = turn_on("frank")
 
@@ -108,7 +106,6 @@ def test_a_used_recovery_code_stays_used_and_the_others_work(back, hub):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_second_factor_that_was_turned_on_or_off_since_is_so_again(back, hub):
     turn_on("frank")
 
@@ -124,7 +121,6 @@ def test_a_second_factor_that_was_turned_on_or_off_since_is_so_again(back, hub):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_nothing_is_named_if_nothing_ended(back, workspace):
     turn_on("frank")
     oidc.connect(person("edda"), proved("e-1"), by=by())
@@ -144,7 +140,6 @@ def turn_on_and_off(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_disconnected_sign_in_ends_again_and_its_address_connects_nobody(back, hub):
     oidc.connect(person("edda"), proved("e-1", "edda@example.org"), by=by())
 
@@ -164,7 +159,6 @@ def test_a_disconnected_sign_in_ends_again_and_its_address_connects_nobody(back,
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_an_identity_that_belongs_to_somebody_else_now_does_not_return(back, hub):
     oidc.connect(person("edda"), proved("s"), by=by())
 
@@ -179,7 +173,6 @@ def test_an_identity_that_belongs_to_somebody_else_now_does_not_return(back, hub
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_sign_ins_that_are_connected_stay(back, hub):
     oidc.connect(person("edda"), proved("e-1"), by=by())
 
@@ -208,7 +201,6 @@ def test_removed_webhooks_do_not_come_back(back, hub, workspace):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 @pytest.mark.parametrize(
     ("backed_up", "present", "expected"),
     [("accept", "hold_all", "hold_all"), ("hold_all", "accept", "hold_all"), ("accept", "accept", "accept")],
@@ -224,7 +216,6 @@ def test_the_stricter_of_two_policies_counts(backed_up, present, expected, back,
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_settings_of_a_workspace_are_the_stricter_ones_and_its_models_the_present_ones(back, hub, workspace):
     before = {
         "auto_extract": True,
@@ -271,7 +262,6 @@ def test_folders_that_were_removed_or_are_not_followed_any_more_stay_so(back, hu
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_the_settings_of_the_hub_stay_as_they_are(back, hub):
     model = {"MEMORYHUB_LLM_BASE_URL": "https://1.1.1.1/v1", "MEMORYHUB_LLM_API_KEY": "sk-secret"}
     save_hub_settings(model | {"MEMORYHUB_ACCESS_DAYS": 400}, by=by())
@@ -290,7 +280,6 @@ def test_the_settings_of_the_hub_stay_as_they_are(back, hub):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_another_hub_gets_the_settings_of_the_backup(people, hub, tmp_path):
     save_hub_settings({"MEMORYHUB_ACCESS_DAYS": 400}, by=by())
     made = back_up(tmp_path / "out", timezone.now())
@@ -329,7 +318,6 @@ def test_what_an_older_database_has_no_tables_for_is_named(people, hub, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_newer_backup_is_left_as_it_is(people, hub, tmp_path, workspace):
     first = back_up(tmp_path / "out", timezone.now())
     Membership.objects.create(workspace=workspace, user=person("frank"), role="editor")

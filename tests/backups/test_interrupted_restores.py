@@ -120,7 +120,6 @@ def test_two_killed_restores_lose_nothing(backup, hub):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 @pytest.mark.usefixtures("revoked")
 def test_a_refused_backup_lets_the_hub_start(backup, hub, monkeypatch):
     monkeypatch.setattr("memoryhub.backups.restore._compare", refuse)
@@ -140,7 +139,6 @@ def refuse(_contents, _manifest, roll_back) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 @pytest.mark.usefixtures("revoked")
 def test_mcp_over_standard_input_waits_for_the_restore(backup, hub, settings):
     kill(KILLED_AT[0], hub, backup)

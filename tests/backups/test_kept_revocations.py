@@ -93,7 +93,6 @@ def test_the_right_backup_after_older_ones_is_revoked_again(times, backups, hub)
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_what_the_older_backup_lacks_is_not_taken_as_deleted(backups, hub):
     first, second = backups
     hub.restore(second)
@@ -109,7 +108,6 @@ def test_what_the_older_backup_lacks_is_not_taken_as_deleted(backups, hub):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_changes_after_the_older_backup_was_restored_are_named(backups, hub):
     first, second = backups
     hub.restore(second)
@@ -121,7 +119,6 @@ def test_changes_after_the_older_backup_was_restored_are_named(backups, hub):
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_backup_made_later_needs_nothing_of_what_was_kept(backups, hub, tmp_path):
     first, second = backups
     hub.restore(second)
@@ -141,7 +138,6 @@ def test_a_backup_made_later_needs_nothing_of_what_was_kept(backups, hub, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_only_the_owner_reads_what_is_kept_and_a_damaged_file_is_not_ignored(backups, hub):
     first, second = backups
     hub.restore(second)
@@ -156,7 +152,6 @@ def test_only_the_owner_reads_what_is_kept_and_a_damaged_file_is_not_ignored(bac
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
 def test_a_full_disk_is_named(backups, hub, monkeypatch):
     def fail(*_args):
         raise OSError("No space left on device")
