@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.masked_text import has_secrets, masked
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 from sessions_app.querysets import WorkspaceQuerySet
@@ -17,6 +18,7 @@ from sessions_app.services.access_log import Seen, log_access
 from sessions_app.services.audit import Actor, By, record
 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
+_MEMBERSHIPS = PreparedRows(2, lambda place, user: Membership.objects.filter(workspace=place, user=user))
 _RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
 
 
@@ -139,5 +141,5 @@ def has_role(user: AbstractBaseUser | AnonymousUser, workspace: Workspace, role:
         return True
     if user.pk is None:
         return False
-    mine = Membership.objects.filter(user_id=user.pk, workspace=workspace).values_list("role", flat=True).first()
-    return mine is not None and _RANKS[Membership.Role(mine)] >= _RANKS[Membership.Role(role)]
+    mine = _MEMBERSHIPS.first(workspace.pk, user.pk)
+    return mine is not None and _RANKS[Membership.Role(mine.role)] >= _RANKS[Membership.Role(role)]
