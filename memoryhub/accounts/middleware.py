@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -11,6 +11,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, resolve_url
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 from memoryhub.accounts.attempt_limits import remember_browser
@@ -52,9 +53,20 @@ def _to_login(request: HttpRequest, response: HttpResponse, *, had_session: bool
     if htmx:
         back = urlencode({"next": htmx.current_url_abs_path or "/"})
         return HttpResponseClientRedirect(f"{login}?{back}{ENDED}")
-    if had_session or request.method == "POST":  # somebody was at work on a page
+    if request.method == "POST" and (page := _sender(request)):  # its own address may not be a page
+        response.headers["Location"] = f"{login}?{urlencode({'next': page})}{ENDED}"
+    elif had_session or request.method == "POST":  # somebody was at work on a page
         response.headers["Location"] = target + ENDED
     return response
+
+
+def _sender(request: HttpRequest) -> str:
+    """Return the path of the hub's page that sent a request; empty if the browser doesn't say."""
+    page = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(page, {request.get_host()}):
+        return ""
+    parts = urlsplit(page)
+    return urlunsplit(("", "", parts.path, parts.query, ""))
 
 
 class require_second_factor:  # noqa: N801 (named like a function, as settings list it)

@@ -203,6 +203,20 @@ def test_an_open_page_of_a_deactivated_user_redirects_to_the_login(workspace, vi
     assert response.content == b""
 
 
+@pytest.mark.parametrize(
+    ("sender", "next_page"),
+    [
+        ("http://testserver/inbox/?item=change-1", "%2Finbox%2F%3Fitem%3Dchange-1"),
+        ("https://elsewhere.example/inbox/", "/inbox/decide/"),
+        ("", "/inbox/decide/"),
+    ],
+)
+def test_after_a_form_that_a_signed_out_person_sent_they_return_to_its_page(client, db, sender, next_page):
+    response = client.post("/inbox/decide/", headers={"Referer": sender})
+
+    assert response["Location"] == f"/login/?next={next_page}&ended=1"
+
+
 def test_the_last_operator_cannot_be_removed(admin_user):
     command = Actor("command", "people")
 
