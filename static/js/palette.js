@@ -60,6 +60,7 @@
     options().forEach((option, place) => { option.id = `palette-${place}`; });
     choose(exact?.isConnected ? exact : options()[0]);
     count.textContent = `${palette.dataset.rows} ${options().length}`;
+    count.className = "visually-hidden";
   };
   const settle = () => {
     asking = null;
@@ -79,6 +80,8 @@
     try {
       const query = new URLSearchParams({ q: text, workspace, here: location.pathname });
       const answer = await fetch(`${address}?${query}`, { signal: asking.stop.signal, headers: { "HX-Request": "true" } });
+      const login = answer.headers.get("HX-Redirect"); /* signed out */
+      if (login) return location.assign(login);
       if (!answer.ok || answer.redirected) throw new Error(answer.status);
       show(text, all("section", new DOMParser().parseFromString(await answer.text(), "text/html").body));
       asked = text;
@@ -87,6 +90,7 @@
       later = asked = null;
       show(text, []);
       count.textContent = palette.dataset.failed;
+      count.className = "";
     }
     settle();
   };

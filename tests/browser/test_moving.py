@@ -83,6 +83,18 @@ def test_pages_with_the_same_title_are_one_recent_place(page: Page, workspace: W
     expect(recent.filter(has_text="Timeline")).to_have_count(1)
 
 
+def test_the_palette_says_that_the_hub_fails_and_leads_to_the_login(page: Page, workspace: Workspace):
+    rows = re.compile(r"/palette/\?")
+    page.route(rows, lambda route: route.fulfill(status=302, headers={"Location": "/"}))
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette > output")).to_have_text("The hub doesn't respond.")
+    assert page.locator("#palette > output").bounding_box()["height"] > 20
+    page.unroute(rows)
+    page.context.clear_cookies()
+    page.keyboard.type("inbox")
+    page.wait_for_url("**/login/?next=*&ended=1")
+
+
 def test_closing_the_palette_or_typing_on_takes_enter_back(
     page: Page, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ):
