@@ -3,6 +3,11 @@
 /* The fields of a form survive a lost connection or login, as a document's text does; a page that says that it is saved
    drops them. */
 (() => {
+  const sent = sessionStorage.getItem("draft-sent");
+  if (sent && one("#messages > [data-level='success']")) {
+    forget(sent);
+    sessionStorage.removeItem("draft-sent");
+  }
   const drafts = one("[data-drafts]");
   if (drafts) {
     const key = `draft:${drafts.dataset.drafts}`;
@@ -10,14 +15,12 @@
     const kept = JSON.parse(sessionStorage.getItem(key) ?? "{}");
     const changed = fields.filter(({ name, value }) => name in kept && kept[name] !== value);
     for (const field of changed) field.value = kept[field.name];
-    if (changed.length) say(sentences.restored, "info");
+    if (changed.length) {
+      say(sentences.restored, "info");
+      drafts.closest("details")?.setAttribute("open", "");
+    }
     drafts.addEventListener("input", () => sessionStorage.setItem(key, JSON.stringify(Object.fromEntries(fields.map(({ name, value }) => [name, value])))));
     drafts.addEventListener("submit", () => sessionStorage.setItem("draft-sent", drafts.dataset.drafts));
     one("[data-give-up]", drafts)?.addEventListener("click", () => forget(drafts.dataset.drafts));
-  }
-  const sent = sessionStorage.getItem("draft-sent");
-  if (sent && one("#messages > [data-level='success']")) {
-    forget(sent);
-    sessionStorage.removeItem("draft-sent");
   }
 })();

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import Browser, Page, Route, expect
 
 from knowledge_app.models import HeldChange, KnowledgeEntry
@@ -165,6 +166,26 @@ def test_unsaved_words_come_back_and_control_enter_saves_them(page: Page, worksp
 
     expect(page.locator("#document")).to_contain_text("tea at five")
     page.goto(edit)
+    expect(page.locator("#messages")).not_to_contain_text("restored")
+
+
+def test_a_message_that_was_typed_is_still_there_after_signing_in_again(page: Page, workspace: Workspace):
+    session = f"/w/atlas/sessions/{open_at(workspace, 'cli:main').pk}/"
+    page.goto(session)
+    page.get_by_text("Add a message").click()
+    page.fill("#id_content", "The harbour opens at six")
+    cookies = page.context.cookies()
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.wait_for_url("**/login/?next=*")
+
+    page.context.add_cookies(cookies)
+    page.goto(session)
+
+    expect(page.locator("#id_content")).to_have_value("The harbour opens at six")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#messages")).to_contain_text("Message added.")
+    page.reload()
     expect(page.locator("#messages")).not_to_contain_text("restored")
 
 

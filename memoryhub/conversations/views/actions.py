@@ -100,6 +100,7 @@ def append_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     now = timezone.now()
     records = read_batch([form.row()], now=now)
     record_entries(session.workspace, session.key, records, by=By(person(request), now))
+    messages.success(request, gettext("Message added."))
     return redirect("sessions:detail", slug, pk)
 
 
