@@ -61,6 +61,7 @@
   document.addEventListener("change", ({ target }) => { if (target.closest("[data-part]")) count(); });
   for (const shown of ["htmx:afterSettle", "item-shown"]) document.addEventListener(shown, count);
   count();
+  addEventListener("pageshow", count); /* after Back the browser fills in the choices later */
   const edit = location.hash === "#edit" && one("details#edit");
   if (edit) edit.open = true;
 })();

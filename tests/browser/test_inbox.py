@@ -49,3 +49,21 @@ def test_twenty_held_changes_take_twenty_keys(page: Page):
     document.refresh_from_db()
     assert "Ignore the rule" not in document.head.content
     expect(page.locator("#sidenav .badge")).to_have_count(0)
+
+
+def test_after_back_the_bar_of_a_review_counts_the_choices_that_are_shown(page: Page, workspace: Workspace):
+    document = open_document(workspace, "MEMORY.md")
+    lines = [f"- berth {number} is free\n" for number in range(12)]
+    revise_document(document, "".join(lines), base=None, reason="r", by=By(PERSON, NOW))
+    text = "".join(["- berth 0 is taken\n", *lines[1:-1], "- berth 11 is taken\n"])
+    change = propose_text(document, text, base_number=None, reason="r", by=By(AGENT, NOW))
+    page.goto(f"/w/atlas/review/{change.pk}/")
+    page.locator(".part input[value=reject]").first.check(force=True)
+    before = page.locator("[data-count]").inner_text()
+    assert "1 rejected" in before
+
+    page.goto("/w/atlas/")
+    page.go_back()
+
+    expect(page.locator(".part input[value=reject]").first).to_be_checked()
+    expect(page.locator("[data-count]")).to_have_text(before)

@@ -224,3 +224,13 @@ def test_a_page_of_decisions_takes_few_queries(workspace, editor, address):
     for number in range(8):
         decide(editor, f"row-{flagged(workspace, f'{ORDER} {number}').pk}", "reject")
     assert count() == few
+
+
+def test_a_link_to_an_item_that_was_decided_says_so(workspace, editor):
+    first, second = propose(workspace, TEXT + "- one\n"), propose(workspace, TEXT + "- two\n")
+    decide(editor, f"change-{first.pk}", "parts", all="reject")
+    gone = "This item is no longer in the inbox."
+
+    assert gone in editor.get(f"/w/atlas/inbox/?item=change-{first.pk}").content.decode()
+    assert gone not in editor.get(f"/w/atlas/inbox/?item=change-{second.pk}").content.decode()
+    assert gone not in editor.get("/w/atlas/inbox/").content.decode()

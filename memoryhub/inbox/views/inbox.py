@@ -99,6 +99,8 @@ def _render(request: HttpRequest, scope: QueueScope, base: str, workspace: Works
         return render_page(request, "inbox/inbox.html#after-decision", context)
     if request.htmx.target == "inbox-list":  # type: ignore[attr-defined]  # an open page renews its list
         return render_page(request, "inbox/inbox.html", context, fragment="list")
+    if key and not context["is_open"] and not request.htmx:  # type: ignore[attr-defined]
+        messages.info(request, gettext("This item is no longer in the inbox."))
     return render_page(request, "inbox/inbox.html", context | _item_context(request, scope, page, selected))
 
 
