@@ -89,7 +89,9 @@ class ImportForm(PathForm):
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
-        if not self.errors and bool(values.get("path")) == bool(values.get("upload")):
+        if not self.errors and not (values.get("path") or values.get("upload")):
+            raise forms.ValidationError(gettext("Enter a folder or upload a file."))
+        if values.get("path") and values.get("upload"):
             raise forms.ValidationError(gettext("Enter a folder or upload a file, not both."))
         return values
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
@@ -155,3 +156,11 @@ def test_a_part_of_a_workspace_s_own_folder_can_t_be_added_to_it(graph):
 
     with raises_code("known_folder", match="already has this memory"):
         add_folder(workspace, graph.parent, by=by())
+
+
+def test_an_empty_form_asks_for_a_folder_or_a_file(admin_client, tmp_path):
+    file = SimpleUploadedFile("a.jsonl", b"{}")
+
+    assert "Enter a folder or upload a file.<" in admin_client.post(reverse("import"), {}).content.decode()
+    both = admin_client.post(reverse("import"), {"path": str(tmp_path), "upload": file}).content.decode()
+    assert "Enter a folder or upload a file, not both.<" in both
