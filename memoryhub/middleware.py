@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, HttpResponseNotAllowed
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
+from django.utils.translation import gettext
 from django_htmx.http import reswap, retarget
 
 from memoryhub.lib.errors import MemoryHubError
@@ -136,13 +137,19 @@ class compress_pages(GZipMiddleware):  # noqa: N801 (named like a function, as s
 
 
 class render_expected_errors:  # noqa: N801 (named like a function, as settings list it)
-    """Render a MemoryHubError as a page or message."""
+    """Render a MemoryHubError as a page or message, and a page where a browser opens what is only for forms."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
+        response = self.get_response(request)
+        if isinstance(response, HttpResponseNotAllowed) and request.method == "GET" and not response.content:
+            context = {"message": gettext("There is no page at this address: only forms are sent to it.")}
+            page = render(request, "error.html", context, status=405)
+            page.headers["Allow"] = response.headers["Allow"]
+            return page
+        return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, MemoryHubError):

@@ -35,6 +35,14 @@ def address(name: str, pattern: URLPattern, slug: str) -> str:
     return reverse(name, kwargs=own | ({"slug": slug} if ":" in name else {}))
 
 
+def test_an_address_that_only_receives_forms_is_explained(viewer_client, workspace):
+    response = viewer_client.get("/inbox/decide/?item=change-1")
+
+    assert (response.status_code, response["Allow"]) == (405, "POST")
+    assert "only forms are sent to it" in response.content.decode()
+    assert 'href="/"' in response.content.decode()
+
+
 def test_every_answer_carries_the_headers(client):
     response = client.get(reverse("login"))
 
