@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from knowledge_app.models import Forgotten
-from memoryhub.forgetting.matching import Digest, Redaction, digest_of, find_digests, is_programs_name
+from memoryhub.forgetting.matching import Digest, Redaction, digest_of, find_any, find_digests, is_programs_name
 from memoryhub.forgetting.sources import UID_CHARS, row_hash
 from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.layouts.records import (
@@ -43,12 +43,13 @@ _FORGOTTEN = PreparedRows(
 class ImportRules:
     """What imports leave out, as keyed hashes; redactions apply in the order of the receipts.
 
-    ``in_memory``: facts of forgotten sessions, removed from documents only. ``sources``: hashes of sources and of the
-    records of forgotten sessions, and the key of each set. ``sessions``: hashes of the keys of sessions that no
-    workspace imports, by the hub's key.
+    ``whole``: finds what any of them finds, in one search. ``in_memory``: facts of forgotten sessions, removed from
+    documents only. ``sources``: hashes of sources and of the records of forgotten sessions, and the key of each set.
+    ``sessions``: hashes of the keys of sessions that no workspace imports, by the hub's key.
     """
 
     redactions: tuple[Redaction, ...]
+    whole: Redaction
     people: tuple[Redaction, ...]
     in_memory: tuple[Redaction, ...]
     sources: tuple[tuple[bytes, frozenset[str]], ...]
@@ -80,24 +81,25 @@ class ImportRules:
         return bool(self.sessions) and digest_of((key.strip(),), hash_key(None)).hash in self.sessions
 
     def mentions(self, value: Any) -> bool:
-        return any(redaction.mentions(value) for redaction in self.redactions)
+        return self.whole.mentions(value)
 
     def of_people(self, value: Any) -> bool:
         return any(redaction.mentions(value) for redaction in self.people)
 
     def record(self, record: Any, *, is_memory: bool = False) -> Any:
         """Return a record without erased content."""
-        for redaction in (*self.redactions, *(self.in_memory if is_memory else ())):
+        is_plain = self.whole.record(record) is record
+        for redaction in (*(() if is_plain else self.redactions), *(self.in_memory if is_memory else ())):
             record = redaction.record(record)
         return record
 
     def value(self, value: Any) -> Any:
-        for redaction in self.redactions:
+        for redaction in self.redactions if self.mentions(value) else ():
             value = redaction.value(value)
         return value
 
     def text(self, text: str) -> str:
-        for redaction in self.redactions:
+        for redaction in self.redactions if self.mentions(text) else ():
             text = redaction.text(text)
         return text
 
@@ -113,26 +115,39 @@ def import_rules(workspace: Workspace) -> ImportRules | None:
     if not kept:
         return None
     own_key, hub_key = hash_key(workspace), hash_key(None)
-    found: dict[str, list[Redaction]] = {kind: [] for kind in Forgotten.Kind.values}
+    people: list[Redaction] = []
     sources: dict[bytes, set[str]] = {own_key: set(), hub_key: set()}
     in_order: list[Redaction] = []
+    words: dict[bytes, set[Digest]] = {own_key: set(), hub_key: set()}
+    facts: dict[bytes, set[Digest]] = {own_key: set(), hub_key: set()}
     for row in kept:
         key = hub_key if row.workspace_id is None else own_key
         digests = Digests.of(row.digests)
         sources[key] |= digests.sources
-        found[Forgotten.Kind.SESSION].append(Redaction(lines=find_digests(digests.facts, key)))
+        facts[key].update(digests.facts)
         finder = find_digests(digests.words, key)
-        redaction = Redaction(words=finder) if row.kind == Forgotten.Kind.PHRASE else Redaction(lines=finder)
-        found[row.kind].append(redaction)
+        if row.kind == Forgotten.Kind.SESSION:
+            facts[key].update(digests.words)
+        elif row.kind == Forgotten.Kind.PHRASE:
+            in_order.append(Redaction(words=finder))
+        elif row.kind == Forgotten.Kind.PERSON:
+            in_order.append(Redaction(lines=finder))
+            people.append(in_order[-1])
         if row.kind in (Forgotten.Kind.PHRASE, Forgotten.Kind.PERSON):
-            in_order.append(redaction)
+            words[key].update(digests.words)
     return ImportRules(
         tuple(in_order),
-        tuple(found[Forgotten.Kind.PERSON]),
-        tuple(found[Forgotten.Kind.SESSION]),
+        _finding(words),
+        tuple(people),
+        (_finding(facts),),
         tuple((key, frozenset(hashes)) for key, hashes in sources.items()),
         frozenset(sources[hub_key]),
     )
+
+
+def _finding(digests: dict[bytes, set[Digest]]) -> Redaction:
+    """Return a redaction of the lines with any of some digests, which are by the keys of their hashes."""
+    return Redaction(lines=find_any([find_digests(known, key) for key, known in digests.items()]))
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.agents.api_tokens import SCOPES, Caller, issue_token
 from memoryhub.agents.operations.corrections import correct
 from memoryhub.conversations.appending import record_entries
-from memoryhub.forgetting import erasure
+from memoryhub.forgetting import erasure, matching
 from memoryhub.forgetting.additions import remembered_document
 from memoryhub.forgetting.erasure import lift
+from memoryhub.forgetting.import_filter import import_rules
 from memoryhub.lib.errors import Invalid
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import By
@@ -203,3 +204,18 @@ def test_an_append_reads_once_what_was_forgotten(forgotten, is_new):
         record_entries(forgotten, "cli:main", rows, by=By(AGENT, NOW))
 
     assert sum("knowledge_app_forgotten" in one["sql"] for one in asked) == 1
+
+
+def test_a_text_is_searched_once_for_all_that_was_forgotten(workspace, monkeypatch):
+    for number in range(5):
+        write_value(workspace, "guest", f"Guest {CANARY}{number}", by=BY)
+        forget(workspace, "person", f"Guest {CANARY}{number}")
+    rules = import_rules(workspace)
+    assert rules
+    text, searched = "The pool opens at nine\n" * 10, []
+    tokens = matching._tokens
+    monkeypatch.setattr(matching, "_tokens", lambda text: searched.append(text) or tokens(text))
+
+    assert rules.text(text) == text
+    assert rules.text(f"{text}Guest {CANARY}3 came") == f"{text}[forgotten]"
+    assert searched.count(text) == 1
