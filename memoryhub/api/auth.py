@@ -33,6 +33,7 @@ from memoryhub.models import IdempotentCall
 
 SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
+MAX_CHECKED = 500_000  # characters of all texts of a request, more than any may have whose texts are checked
 NO_NUMBERS = frozenset(f"{name}{KEPT_AS_TEXT}" for name in ("NaN", "Infinity", "-Infinity"))
 CHECKED_ADDRESS = re.compile(r"/(?:knowledge(?:/\d+)?|observations|value|history)$")
 DOCUMENT_ADDRESS = re.compile(r"/documents/([^/]+)(?:/proposals)?$")
@@ -160,15 +161,21 @@ def idempotent(run: View) -> View:
         if len(key) > MAX_KEY:
             return problem(400, "bad_idempotency_key", f"An idempotency key may have at most {MAX_KEY} characters.")
         call = WriteCall(caller, key, _request_hash(request))  # before the transaction: a slow body would prolong it
-        with prechecked(_texts_to_check(request)), _document_checked(caller, request):
+        with prechecked(_texts_to_check(caller, request)), _document_checked(caller, request):
             return _run_once(call, lambda: run(request, *args, **kwargs))
 
     return operation
 
 
-def _texts_to_check(request: HttpRequest) -> list[str]:
-    """Return the texts of a request that adds memory, which the content check reads before they are stored."""
-    return list(_strings(_json_body(request))) if CHECKED_ADDRESS.search(request.path) else []
+def _texts_to_check(caller: Caller, request: HttpRequest) -> list[str]:
+    """Return the texts of a request that adds memory, which the content check reads before they are stored.
+
+    None for a request that will be refused, for lack of a scope or because it is too long.
+    """
+    if not CHECKED_ADDRESS.search(request.path) or {"append", "edit"}.isdisjoint(caller.token.scopes):
+        return []
+    texts = list(_strings(_json_body(request)))
+    return texts if sum(map(len, texts)) <= MAX_CHECKED else []
 
 
 def _document_checked(caller: Caller, request: HttpRequest) -> AbstractContextManager[None]:

@@ -212,3 +212,23 @@ def test_documents_are_checked_before_the_transaction(agent, workspace, monkeypa
 
     assert [one["status"] for one in (written, held, proposed, called)] == ["written", "held", "pending", "pending"]
     assert is_inside == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("scope", "method", "address", "body"),
+    [
+        ("append", "POST", "/observations", {"observations": [{"content": f"{FACT} " * 600, "category": "x"}] * 50}),
+        ("read", "POST", "/observations", {"observations": [{"content": FACT, "category": "lesson"}]}),
+        ("read", "POST", "/documents/MEMORY.md/proposals", {"content": f"- {FACT}\n"}),
+        ("append", "POST", "/documents/MEMORY.md/proposals", {"content": f"- {FACT}\n" * 30_000}),
+    ],
+)
+def test_a_request_that_will_be_refused_is_not_checked(workspace, monkeypatch, scope, method, address, body):
+    checked = []
+    monkeypatch.setattr(precheck, "check_text", checked.append)
+    monkeypatch.setattr(change_guard, "check_text", lambda text, **_options: checked.append(text))
+
+    answer = caller(token_for(workspace, scope))(method, address, body)
+
+    assert answer.status_code in (403, 422)
+    assert checked == []
