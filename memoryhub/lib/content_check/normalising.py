@@ -31,16 +31,21 @@ _LOOKALIKES = str.maketrans(
     "авекмнорстухіјѕһԁԛԝѵғӏαβγεηικνορτυχωϲϳɑɡıɩʟɴʀɪɢʜᴀʙᴄᴅᴇᴊᴋᴍᴏᴘꜱᴛᴜᴠᴡᴢʏ",
     "abekmhopctyxijshdqwvfiabyenikvoptuxwcjagiilnrighabcdejkmopstuvwzy",
 )
+_LOOKALIKES |= str.maketrans(  # Lisu, Cherokee, Armenian, Coptic
+    "ꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ" + "ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎷᎻᎽᏀᏃᏏᏒᏔᏕᏙᏚᏞᏟᏢᏦᏧᏩᏳᏴ".lower() + "օոսհցյազⲁⲃⲉⲏⲓⲕⲙⲛⲟⲣⲥⲧⲩⲭ",
+    "bpdtgkjczfmnlsrvhwxyaeiou" + "drtiyajewmhygzbrwsvslcpkdggb" + "onuhgjwqabehikmnopctyx",
+)
 _LEET = str.maketrans("013457@$!|", "oieastasil")
 _SQUARED = str.maketrans(
     {chr(start + i): chr(97 + i) for start in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6) for i in range(26)}
 )
-_FOREIGN_LETTER = re.compile("[\u0250-\u02af\u0370-\u052f\u1d00-\u1d7f\ua720-\ua7ff\u0131]")
+_RARE = "\u0531-\u0587\u13a0-\u13ff\u2c80-\u2cff\ua4d0-\ua4ff\uab70-\uabbf"
+_FOREIGN_LETTER = re.compile(f"[{_RARE}\u0250-\u02af\u0370-\u052f\u1d00-\u1d7f\ua720-\ua7ff\u0131]")
 _LATIN_LETTER = re.compile("[a-z]")
 _WORD = re.compile(r"\w+")
 _LEET_WORD = re.compile(r"(?<![\w@$!|./:`=-])(?=[\w@$!|]*[a-z])(?=[\w@$!|]*[013457@$!|])[\w@$!|]{3,}")
 _SPACED = re.compile(r"(?<!\w)\w(?:([ .\-_*·|/~])\w(?!\w)){3,}")
-_GREEK_OR_CYRILLIC = re.compile("[\u0370-\u052f]")
+_OTHER_ALPHABET = re.compile(f"[{_RARE}\u0370-\u052f]")
 _STYLED = re.compile("[\U0001d400-\U0001d7ff\u24b6-\u24e9\U0001f130-\U0001f189]")
 _ENTITY = re.compile(r"&#x?[0-9a-fA-F]{2,6};")
 _PARTLY_BOLD = re.compile(r"(?<!\w)(?:[*_]{1,3}\w+[*_]{1,3}\w|\w+[*_]{2,3}\w+[*_]{2,3})")
@@ -50,7 +55,7 @@ _LEET_INSIDE = re.compile(
     r"(?<![\w/:.@-])(?:[a-zA-Z]+[0134579]+[a-zA-Z]+|[0134579]+[a-zA-Z]{2,}[0134579]*)[a-zA-Z0-9]*(?![\w/:.@-])"
 )
 _ENCODED = re.compile(r"(?<![\w+/=-])(?:[A-Za-z0-9+/_-]{4}){5,}[A-Za-z0-9+/_-]{0,3}={0,2}(?![\w+/=])")
-_HEX = re.compile(r"(?<!\w)(?:0x)?(?:[0-9a-fA-F]{2}[ :]?){12,}(?!\w)|(?:\\x[0-9a-fA-F]{2}){8,}")
+_HEX = re.compile(r"(?<!\w)(?:0x)?(?:[0-9a-fA-F]{2}[ :]?){12,}(?!\w)|(?:\\(?:x|u00)[0-9a-fA-F]{2}){8,}")
 _PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2}|[\w+.-]){12,}")
 _EMPHASIS = re.compile(r"(?<=\w)[*_~]{1,3}(?=\w)|[*_~]{2,3}")
 _MAX_DECODED = 4_000
@@ -123,7 +128,7 @@ def is_disguised(text: str) -> bool:
     mixed = [
         word
         for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower())
-        if _GREEK_OR_CYRILLIC.search(word) and _LATIN_LETTER.search(word)
+        if _OTHER_ALPHABET.search(word) and _LATIN_LETTER.search(word)
     ]
     return len(mixed) >= 2 or len(_LEET_INSIDE.findall(text)) >= 4
 
@@ -139,7 +144,7 @@ def decoded_texts(text: str) -> Iterator[str]:
     for match in _ENCODED.finditer(text):
         yield from _readable(_unbase64(match.group()))
     for match in _HEX.finditer(text):
-        digits = re.sub(r"0x|\\x|[ :]", "", match.group())
+        digits = re.sub(r"0x|\\x|\\u00|[ :]", "", match.group())
         yield from _readable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
     for match in _PERCENT.finditer(text) if text.count("%") > 2 else ():
         yield from _readable(unquote(match.group(), errors="replace").encode())

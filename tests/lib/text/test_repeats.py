@@ -82,6 +82,7 @@ def test_marks_in_a_word_do_not_split_it(mark):
         ("- 2026-03-04: Ana owns a boat", "## Ana owns a boat", True),
         ("[2026-03-04 10:00] Ana owns a boat", "- Ana owns a boat", True),
         ("- 备注：船是红色的而且很大", "1. 船是红色的而且很大", True),
+        ("- Note: Ana owns a boat", "1. ꓮꓠꓮ ꓳꓪꓠꓢ ꓮ ꓐꓳꓮꓔ", True),
         ("- Ana: likes green tea", "- Bo: likes green tea", False),
         ("- Ana: likes green tea", "- Bo likes green tea", False),
         ("- Not here: the boat is red", "- the boat is red", False),
