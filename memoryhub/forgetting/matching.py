@@ -48,15 +48,16 @@ class Digest:
     hash: str
 
 
-_SELECTOR = re.compile(f"[\u034f{SELECTORS}]")  # not displayed, as those of the category Cf
+_IGNORED = re.compile(  # not displayed, as those of the category Cf; and marks that strike through or enclose letters
+    f"[\u034f\u0334-\u0338\u0483-\u0489\u20d0-\u20ff{SELECTORS}]"
+)
 
 
 @lru_cache
 def _pieces() -> re.Pattern[str]:
     """Return the token pattern: a character of an unspaced script, or a word with its combining marks."""
-    joined = "".join(
-        re.escape(chr(code)) for code in range(0x80, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc", "Cf")
-    )
+    characters, kinds = map(chr, range(0x80, 0x10000)), ("Mn", "Mc", "Me", "Cf")
+    joined = "".join(re.escape(one) for one in characters if unicodedata.category(one) in kinds)
     letter = f"[^\\W_{APART}]"
     return re.compile(f"[{APART}]|{letter}(?:{letter}|[{joined}])*")
 
@@ -79,7 +80,7 @@ def _folded(word: str) -> str:
     if word.isascii():
         return word.lower()
     plain = "".join(c for c in unicodedata.normalize("NFKC", word) if unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFC", _SELECTOR.sub("", plain).casefold())
+    return unicodedata.normalize("NFC", _IGNORED.sub("", plain).casefold())
 
 
 def composed(text: str) -> str:

@@ -40,6 +40,11 @@ KEY = b"k" * 32
         ("new users", "C:\\new users", "C:\\[forgotten]"),
         ("Anna", "An\u00adna, An\u200bna", "[forgotten], [forgotten]"),
         ("Anna", "An\ufe0fna, An\u180bna, An\u034fna", "[forgotten], [forgotten], [forgotten]"),
+        (
+            "Anna",
+            "A\u0336n\u0336n\u0336a\u0336, A\u20e3n\u20e3n\u20e3a\u20e3, An\u0301na",
+            "[forgotten], [forgotten], Ańna",
+        ),
     ],
 )
 def test_whole_words_are_matched_in_any_case(phrase, text, left):
