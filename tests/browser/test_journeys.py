@@ -93,46 +93,38 @@ PAGES = ["", "sessions/", "statistics/", "memory/", "history/", "knowledge/", "o
 PAGES += ["key-values/", "terms/", "cached-responses/", "imports/", "imports/files/"]
 
 
-DEMO = "atlas", "telegram:55120344"
+def addresses_of(slug: str, key: str) -> list[str]:
+    """Return the addresses of pages of a workspace, and of its conversation with this key."""
+    session = Session.objects.get(key=key, workspace__slug=slug)
+    base = f"/w/{slug}/sessions/{session.pk}/"
+    return [base, f"{base}context/", f"{base}statistics/", *(f"/w/{slug}/{part}" for part in PAGES)]
 
 
-def take_demo(request: pytest.FixtureRequest) -> tuple[str, str]:
-    request.getfixturevalue("demo")
-    return DEMO
+def assert_fits(page: Page, address: str) -> None:
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert overflow <= 0, f"{address} is too wide at {width}"
 
 
-def take_fixtures(_request: pytest.FixtureRequest) -> tuple[str, str]:
-    if not FIXTURES.exists():
-        pytest.skip("the fixtures aren't beside the clone")
+@pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
+def test_full_pages_of_real_agents_fit_every_screen(page: Page):
     for name in ("nanobot-current", "grip", "grid"):
         import_workspace(FIXTURES / name, by=By(Actor("command", "test"), timezone.now()))
-    return "nanobot-current", "telegram:482913377"
-
-
-@pytest.mark.parametrize("take", [take_demo, take_fixtures])
-def test_full_pages_fit_every_screen(page: Page, request: pytest.FixtureRequest, take):
-    slug, key = take(request)
-    session = Session.objects.get(key=key, workspace__slug=slug)
-    base = f"/w/{slug}/sessions/{session.pk}/"
-    addresses = ["/", "/import/", base, f"{base}context/", f"{base}statistics/"]
-    addresses += [f"/w/{workspace.slug}/{part}" for workspace in Workspace.objects.order_by("id") for part in PAGES]
-    for address in addresses:
+    others = [f"/w/{workspace.slug}/{part}" for workspace in Workspace.objects.order_by("id")[1:] for part in PAGES]
+    for address in ["/", "/import/", *addresses_of("nanobot-current", "telegram:482913377"), *others]:
         page.goto(address)
-        for width in (1440, 390):
-            page.set_viewport_size({"width": width, "height": 900})
-            overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-            assert overflow <= 0, f"{address} is too wide at {width}"
+        assert_fits(page, address)
 
 
-def test_full_pages_are_accessible(page: Page, demo: None):
+def test_full_pages_fit_every_screen_and_are_accessible(page: Page, demo: None):
     """Pages with many rows; test_every_page.py has one row of each kind."""
-    slug, key = DEMO
     page.emulate_media(color_scheme="dark")
-    session = Session.objects.get(key=key, workspace__slug=slug)
-    base = f"/w/{slug}/sessions/{session.pk}/"
-    for address in ["/", base, f"{base}context/", *(f"/w/{slug}/{part}" for part in PAGES)]:
+    for address in ["/", "/import/", *addresses_of("atlas", "telegram:55120344")]:
+        page.set_viewport_size({"width": 1280, "height": 720})
         page.goto(address)
         assert (address, accessibility_faults(page)) == (address, [])
+        assert_fits(page, address)
 
 
 @pytest.mark.skipif(not BADINPUT.exists(), reason="the bad-input pack isn't beside the clone")
