@@ -157,7 +157,7 @@ def _reading() -> dict[str, Any]:
             call | {"open": False, "state": "", "result": None},
         ],
         "system": _entry(4, "system", "You are a careful assistant."),
-        "spoken": [_entry(number, "user", text) for number, (_, text) in enumerate(SAMPLES, start=5)],
+        "spoken": [_entry(number, "user", text) for number, (_, text) in enumerate(SAMPLES[1:5], start=5)],
     }
 
 
