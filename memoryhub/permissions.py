@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db.models import Max, OuterRef, Subquery
@@ -18,7 +19,9 @@ from sessions_app.services.access_log import Seen, log_access
 from sessions_app.services.audit import Actor, By, record
 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
-_MEMBERSHIPS = PreparedRows(2, lambda place, user: Membership.objects.filter(workspace=place, user=user))
+_ROLES: PreparedRows[Any] = PreparedRows(
+    2, lambda place, user: Membership.objects.filter(workspace=place, user=user).values_list("role")
+)
 _RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
 
 
@@ -141,5 +144,5 @@ def has_role(user: AbstractBaseUser | AnonymousUser, workspace: Workspace, role:
         return True
     if user.pk is None:
         return False
-    mine = _MEMBERSHIPS.first(workspace.pk, user.pk)
-    return mine is not None and _RANKS[Membership.Role(mine.role)] >= _RANKS[Membership.Role(role)]
+    mine = _ROLES.first(workspace.pk, user.pk)
+    return mine is not None and _RANKS[mine[0]] >= _RANKS[Membership.Role(role)]
