@@ -74,6 +74,8 @@ def save_session(
         return session, False
     if updated_at is None:
         del values["updated_at"]
+    elif plan.alignment.verdict == "shorter" and updated_at < session.updated_at:  # an older copy of the file
+        del values["updated_at"], values["extra"]
     if plan.opens_epoch:
         values |= {"epoch": plan.epoch, "last_consolidated": 0}
     changed = [name for name, value in values.items() if getattr(session, name) != value]

@@ -80,12 +80,15 @@ def plan_by_id(workspace: Workspace, record: SessionRecord, *, lock: bool = Fals
             marks[row.pk] = flag
     repeated = takewhile(elsewhere.__contains__, entries)
     in_epoch = {row.source_id for row in rows if row.source_id and row.epoch == plan.epoch}
+    lacks_entries = not in_epoch <= latest.keys()
+    if lacks_entries and not new:
+        plan = replace(plan, alignment=Alignment("shorter", 0))
     return IdPlan(
         plan,
         new,
         marks,
         known,
-        lacks_entries=not in_epoch <= latest.keys(),
+        lacks_entries=lacks_entries,
         deleted_count=len(deleted),
         forked_at=max(enumerate(repeated), default=(0, ("", "")))[1][0],
     )

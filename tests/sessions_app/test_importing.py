@@ -96,6 +96,19 @@ def test_a_shorter_file_removes_nothing_and_is_flagged(workspace):
     assert Session.objects.get().last_consolidated == 2
 
 
+def test_an_older_copy_of_a_file_changes_nothing_however_often_it_is_read(workspace):
+    """Such as a copy beside it, or a restored backup."""
+    new = session_record("a", "b", "c", updated_at=NOW.replace(day=3), extra={"total": 3})
+    take(workspace, new)
+
+    older = session_record("a", "b", updated_at=NOW.replace(day=2), extra={"total": 2})
+    counts = [take(workspace, older, "sessions/copy.jsonl"), take(workspace, new), take(workspace, older)]
+
+    assert not any(+each.added or +each.updated for each in counts)
+    session = Session.objects.get()
+    assert (session.updated_at, session.extra) == (NOW.replace(day=3), {"total": 3})
+
+
 def test_equal_messages_are_two_entries(workspace):
     record = session_record("same", "same", timed=False)
     record.entries[1] = record.entries[0]
