@@ -121,8 +121,7 @@ def plan_session(
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
         alike = max(alike, alignment.append_from)
-    has_times = unique_hashes and all(entry.occurred_at for entry in record.entries)
-    if has_times and (rewritten := _plan_by_content(session, record, known, with_times=True)):
+    if rewritten := _plan_by_content(session, record, known, with_times=True):
         return rewritten
     if source is None and (own := _plan_by_content(session, record, epochs)):
         return own
@@ -140,12 +139,13 @@ def _plan_by_content(
 
     It is one that the hub itself exported, or, ``with_times``, one that another version of its program wrote again.
     """
-    fields = ("role", "content", "tool_call_id", "occurred_at", "tool_calls")
+    is_unique = with_times and all(entry.occurred_at for entry in record.entries)
+    fields = ("role", "content", "tool_call_id", "occurred_at", "occurred_at_text", "tool_calls")
     new = [_said_hash(*(getattr(entry, name) for name in fields), with_times=with_times) for entry in record.entries]
     for epoch in epochs:
         rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position").values_list(*fields)
         kept = [_said_hash(*said, with_times=with_times) for said in rows.iterator()]
-        alignment = align(kept, new, unique_hashes=with_times)
+        alignment = align(kept, new, unique_hashes=is_unique)
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
     return None
@@ -161,6 +161,7 @@ def _said_hash(
     content: str,
     call_id: str,
     occurred_at: datetime | None,
+    time_text: str,
     calls: Sequence[ToolCall],
     *,
     with_times: bool,
@@ -168,7 +169,9 @@ def _said_hash(
     said = content_hash_of(role, content, call_id)
     if not with_times:
         return said
-    return " ".join([said, str(occurred_at and occurred_at.timestamp()), *(call["id"] for call in calls)])
+    return " ".join(
+        [said, str(occurred_at.timestamp() if occurred_at else time_text), *(call["id"] for call in calls)]
+    )
 
 
 def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan | None:

@@ -156,6 +156,19 @@ def test_messages_that_a_newer_version_rewrites_are_not_repeated(tmp_path, later
     assert Session.objects.get().epoch == 0
 
 
+def test_messages_without_times_that_a_newer_version_rewrites_are_not_repeated(tmp_path):
+    """Grip's never have times, and nanobot's may lack them."""
+    records = [message(number, timestamp=None) for number in range(4)]
+    write(tmp_path, records[:3])
+    take(tmp_path)
+
+    write(tmp_path, [record | {"new_field": 1} for record in records])
+    take(tmp_path)
+
+    assert said() == SAID
+    assert Session.objects.get().epoch == 0
+
+
 def test_the_same_words_at_another_time_are_another_conversation(tmp_path):
     write(tmp_path, [message(0), message(1)])
     take(tmp_path)
