@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from memoryhub.lib.layouts.cline_tasks import HISTORY
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry
 from sessions_app.services.audit import By
@@ -43,11 +44,17 @@ def openclaw_lines() -> list[dict]:
     return [{"type": "session", "version": 3, "id": "s1"}, *said]
 
 
+def grid_lines() -> list[dict]:
+    said = [{"_type": "event", "type": "user", "content": text} for text in TEXTS]
+    return [{"_type": "header", "id": "s1"}, *said]
+
+
 HOMES = {
     "claude-code": (f"projects/-home-ana-atlas/{claude.SESSION}.jsonl", claude_lines),
     "codex": (f"sessions/2026/11/22/rollout-2026-11-22T11-00-00-{codex.FIRST}.jsonl", codex_lines),
     "gemini-cli": (gemini.CHAT, gemini_lines),
     "openclaw": ("agents/main/sessions/s1.jsonl", openclaw_lines),
+    "grid": ("sessions/s1.jsonl", grid_lines),
 }
 DAMAGES = {
     "cut": (lambda lines: [*lines[:-1], lines[-1][:40]], [TEXTS[3]], 5),
@@ -71,14 +78,19 @@ DAMAGES = {
 def write(home: Path, path: str, lines: list[bytes]) -> None:
     (home / path).parent.mkdir(parents=True, exist_ok=True)
     (home / path).write_bytes(b"\n".join(lines) + b"\n")
+    if path.startswith("sessions/s1"):
+        (home / "kv.json").write_text("{}")
     if path.startswith("agents/"):
         (home / "openclaw.json").write_text("{}")
         (home / "agents/main/sessions/sessions.json").write_text("{}")
 
 
+NOT_OF_GRID = ("twice", "unknown")  # its messages have no ids, and its events many types
+CASES = [(layout, damage) for layout in HOMES for damage in DAMAGES if layout != "grid" or damage not in NOT_OF_GRID]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("layout", HOMES)
+@pytest.mark.parametrize(("layout", "damage"), CASES)
 def test_what_can_be_read_is_imported_and_each_loss_names_its_line(tmp_path, settings, layout, damage):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     path, make = HOMES[layout]
@@ -95,7 +107,7 @@ def test_what_can_be_read_is_imported_and_each_loss_names_its_line(tmp_path, set
     assert not any((+results[1].tally.added, +results[1].tally.updated))
 
 
-TIMED = ("claude-code", "codex", "gemini-cli")  # the messages of OpenClaw have times of their own
+TIMED = ("claude-code", "codex", "gemini-cli", "grid")  # the messages of OpenClaw have times of their own
 
 
 @pytest.mark.parametrize("unit", [1, 1000])
@@ -124,6 +136,25 @@ def test_a_time_that_is_none_is_reported(tmp_path, settings, layout):
 
     assert Entry.objects.count() == len(TEXTS)
     assert any("timestamp is invalid" in problem.what for problem in tally.problems)
+
+
+@pytest.mark.parametrize(("time", "is_valid"), [(1_793_000_000, True), (1_793_000_000_000, True), (["now"], False)])
+@pytest.mark.parametrize("layout", ["agterm", "cline"])
+def test_times_in_files_of_json_are_read_or_reported(tmp_path, settings, layout, time, is_valid):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    if layout == "agterm":
+        entry = {"type": "message", "role": "user", "content": TEXTS[0], "timestamp": time}
+        path, value = "s1.json", {"sessionId": "s1", "entries": [entry]}
+    else:
+        path, value = f"tasks/17/{HISTORY}", [{"role": "user", "content": TEXTS[0], "ts": time}]
+    write(tmp_path / "home", path, [json.dumps(value).encode()])
+
+    tally = import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())).tally
+
+    [entry] = Entry.objects.all()
+    assert (entry.occurred_at and entry.occurred_at.timestamp()) == (1_793_000_000 if is_valid else None)
+    assert bool(tally.problems) != is_valid
+    assert is_valid or entry.occurred_at_text == '["now"]'
 
 
 def test_a_line_of_very_many_records_is_read_in_time(tmp_path, settings):

@@ -25,7 +25,7 @@ from memoryhub.lib.layouts.records import (
     SummaryRecord,
     unknown_record,
 )
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import brief, json_text
 
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
@@ -129,7 +129,7 @@ def _entry(
         problems.append(Problem(path, None, what, "the entry stays in the context", "repaired"))
         extra["summaryId"], summary_id = summary_id, None
     text = row.get("timestamp")
-    occurred_at = read_time(text, zone)
+    occurred_at = read_moment(text, zone)
     odd = [
         name for name in ("id", "role", "timestamp", "tokenCount") if name in row and not _is_valid(name, row[name])
     ]
@@ -137,7 +137,7 @@ def _entry(
     if isinstance(text, str) and text and occurred_at is None:
         excerpt = json_text(row).encode()[:2000]
         problems.append(Problem(path, None, INVALID_TIME, REPAIRED, "repaired", excerpt))
-    if named := [name for name in odd if row.get(name) is not None]:
+    if named := [name for name in odd if row.get(name) is not None and not (name == "timestamp" and occurred_at)]:
         what = f"entries[{index}]: {' and '.join(named)} can't be used"
         problems.append(Problem(path, None, what, "kept as they are", "noted"))
     metadata = row.get("metadata")
@@ -149,7 +149,7 @@ def _entry(
         source_hash=_identity(row),
         name=author if isinstance(author, str) else "",
         occurred_at=occurred_at,
-        occurred_at_text=text if isinstance(text, str) else "",
+        occurred_at_text=text if isinstance(text, str) else "" if text is None else json_text(text),
         token_count=row["tokenCount"] if _is_valid("tokenCount", row.get("tokenCount")) else None,
         source_id=row["id"] if _is_valid("id", row.get("id")) else "",
         summary_source_id=summary_id or "",
@@ -206,7 +206,7 @@ def _summary(row: dict[str, Any], zone: tzinfo) -> SummaryRecord:
     time_range: dict[str, Any] = value if isinstance(value, dict) else {}
 
     def time(text: Any) -> datetime | None:
-        return read_time(text, zone)
+        return read_moment(text, zone)
 
     return SummaryRecord(
         source_id=row["id"],

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC
 from typing import Any
 
 from memoryhub.lib.files.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.layouts.agent_entries import time_of
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.file_names import last_part
 from memoryhub.lib.layouts.json_file import load_json, open_json
@@ -140,7 +142,7 @@ def _entries(message: Any, notes: ProblemCounts) -> list[EntryRecord]:
         return []
     role, content = message["role"], message.get("content")
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
-    occurred_at = read_epoch(message.get("ts"))[0]
+    occurred_at, time_text = time_of(notes, UTC, message.get("ts"))
     extra = {key: without_binary(value) for key, value in message.items() if key not in ("role", "content", "ts")}
     found = []
     texts: list[str] = []
@@ -148,7 +150,7 @@ def _entries(message: Any, notes: ProblemCounts) -> list[EntryRecord]:
     thinking: list[Any] = []
     for block in blocks:
         made = _of_block(block, role, texts, calls, thinking, notes)
-        found += [replace(entry, occurred_at=occurred_at) for entry in made]
+        found += [replace(entry, occurred_at=occurred_at, occurred_at_text=time_text) for entry in made]
     if thinking:
         extra["thinking"] = thinking
     if texts or calls:
@@ -159,6 +161,7 @@ def _entries(message: Any, notes: ProblemCounts) -> list[EntryRecord]:
             source_hash="",
             tool_calls=calls,
             occurred_at=occurred_at,
+            occurred_at_text=time_text,
             extra=extra,
         )
         return [said, *found] if role == "assistant" else [*found, said]

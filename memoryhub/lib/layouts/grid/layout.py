@@ -23,7 +23,7 @@ from memoryhub.lib.layouts.records import (
     Problem,
     TermRecord,
 )
-from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("finding", "insight", "lesson")
@@ -119,7 +119,7 @@ def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     graph = GraphRecord(
         **{name: "" if name in odd else meta.get(name, "") for name in META_LENGTHS},
         dimensions=dimensions,
-        built_at=read_time(built, zone),
+        built_at=read_moment(built, zone),
         built_at_text=built if isinstance(built, str) else "",
         terms=[record for record in records if record],
         extra={name: item for name, item in meta.items() if name not in known},
@@ -209,7 +209,7 @@ def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
         category=row["category"],
         content=row["content"],
         source=source,
-        occurred_at=read_time(time, zone),
+        occurred_at=read_moment(time, zone),
         occurred_at_text=time if isinstance(time, str) else json_text(time),
         extra=with_spellings(extra, row),
     )

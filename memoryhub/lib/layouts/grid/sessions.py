@@ -8,12 +8,15 @@ from datetime import UTC
 from typing import Any
 
 from memoryhub.lib.files.safe_folder import Folder, Stream, UnreadableFile, join_path
-from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, unread_file, unreadable_file
+from memoryhub.lib.layouts.agent_entries import text_of, time_of
+from memoryhub.lib.layouts.documents import empty_file, unread_file, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
+from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import hash_of
-from memoryhub.lib.layouts.records import REPAIRED, EntryRecord, FileRead, Problem, SessionRecord, ToolCall
-from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.validation import BadJSON, Decoded, decode_json, json_text
+from memoryhub.lib.layouts.problem_counts import ProblemCounts
+from memoryhub.lib.layouts.records import EntryRecord, FileRead, Problem, SessionRecord, ToolCall
+from memoryhub.lib.layouts.times import read_moment
+from memoryhub.lib.validation import json_text
 
 ROLES = {"system": "system", "user": "user", "assistant": "assistant"}  # by type of event
 MAX_FILE_BYTES = 512 * 2**20
@@ -26,7 +29,6 @@ class _Events:
     entries: list[EntryRecord] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     other_count: int = 0
-    line_count: int = 0
 
 
 def session_files(folder: Folder, parent: str) -> list[str]:
@@ -48,7 +50,7 @@ def _read_session(folder: Folder, path: str) -> FileRead:
         events, info = folder.read(path, lambda stream: _read_events(stream, path), limit=MAX_FILE_BYTES)
     except UnreadableFile as error:
         return unreadable_file(path, "session", error)
-    if not events.line_count:
+    if events == _Events():
         return empty_file(path, "session", info)
     if events.other_count:
         what = f"has {events.other_count:,} events that are not messages or tool calls"
@@ -58,7 +60,7 @@ def _read_session(folder: Folder, path: str) -> FileRead:
         key=_text(events.header.get("id")) or path.rpartition("/")[2].removesuffix(".jsonl"),
         entries=events.entries,
         title=_text(events.header.get("workflow_name")),
-        created_at=read_time(events.header.get("created_at"), UTC),
+        created_at=read_moment(events.header.get("created_at"), UTC),
         updated_at=max(times, default=None),
     )
     return FileRead(path, "session", info, [record], events.problems)
@@ -66,36 +68,23 @@ def _read_session(folder: Folder, path: str) -> FileRead:
 
 def _read_events(stream: Stream, path: str) -> _Events:
     events = _Events()
-    for number, raw in stream.lines():
-        if raw is not None and not raw.strip():
-            continue
-        events.line_count += 1
-        try:
-            decoded = decode_json(raw.decode("utf-8")) if raw is not None else Decoded(None)
-        except (UnicodeDecodeError, BadJSON):
-            decoded = Decoded(None)
-        value = decoded.value
+    notes = ProblemCounts(path)
+    for notes.at, value in json_lines(stream, path, events.problems):
         if isinstance(value, dict):
-            if decoded.repairs:
-                what = "; ".join(dict.fromkeys(decoded.repairs))
-                events.problems.append(Problem(path, number, what, REPAIRED, "repaired"))
-            if value.get("_type") == "header" and events.header:
-                what = "is another header"
-                events.problems.append(Problem(path, number, what, "used instead of the one before", "ignored"))
-            _add(events, value)
+            _add(events, value, notes)
         else:
-            problem = Problem(
-                path, number, "is not a JSON object", "skipped", "rejected", (raw or b"")[:EXCERPT_BYTES]
-            )
-            events.problems.append(problem)
+            notes.add("is not an object", "skipped", "rejected", json_text(value).encode())
+    events.problems += notes.problems()
     return events
 
 
-def _add(events: _Events, value: dict[str, Any]) -> None:
+def _add(events: _Events, value: dict[str, Any], notes: ProblemCounts) -> None:
     if value.get("_type") == "header":
+        if events.header:
+            notes.add("is another header", "used instead of the one before", "ignored")
         events.header = value
     elif value.get("_type", "event") == "event":
-        entry = _entry(value)
+        entry = _entry(value, notes)
         if entry:
             events.entries.append(entry)
         else:
@@ -104,20 +93,16 @@ def _add(events: _Events, value: dict[str, Any]) -> None:
         events.other_count += 1
 
 
-def _entry(event: dict[str, Any]) -> EntryRecord | None:
+def _entry(event: dict[str, Any], notes: ProblemCounts) -> EntryRecord | None:
     """Return an event as an entry, None for events about goals, phases, security and the like."""
-    kind, content = _text(event.get("type")), event.get("content")
-    text = content if isinstance(content, str) else ""
+    kind, text = _text(event.get("type")), text_of(event.get("content"))
     name, call_id = _text(event.get("tool")), _text(event.get("corr_id"))
     place = {part: event[part] for part in ("goal", "step", "agent") if isinstance(event.get(part), str)}
     if "goal" in place:
         place["source"] = ":".join(place[part] for part in ("goal", "step") if part in place)
-    values: dict[str, Any] = {
-        "source_hash": hash_of(event),
-        "occurred_at": read_time(event.get("timestamp"), UTC),
-        "occurred_at_text": _text(event.get("timestamp")),
-        "extra": place,
-    }
+    values: dict[str, Any] = {"source_hash": hash_of(event), "extra": place}
+    if kind in (*ROLES, "tool_call", "tool_result"):
+        values["occurred_at"], values["occurred_at_text"] = time_of(notes, UTC, event.get("timestamp"))
     if kind in ROLES and text.strip():
         return EntryRecord(kind="message", role=ROLES[kind], content=text, **values)
     if kind == "tool_call" and name:
