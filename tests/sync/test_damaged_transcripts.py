@@ -107,6 +107,20 @@ def test_what_can_be_read_is_imported_and_each_loss_names_its_line(tmp_path, set
     assert not any((+results[1].tally.added, +results[1].tally.updated))
 
 
+@pytest.mark.parametrize(("end", "outcome"), [(b"", "noted"), (b"\n", "rejected"), (b"\r\n", "rejected")])
+@pytest.mark.parametrize("layout", HOMES)
+def test_a_damaged_last_line_is_lost_if_it_is_complete(tmp_path, settings, layout, end, outcome):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path, make = HOMES[layout]
+    write(tmp_path / "home", path, [json.dumps(one).encode() for one in make()])
+    with (tmp_path / "home" / path).open("ab") as file:
+        file.write(b'{"type": "us' + end)
+
+    problems = import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())).tally.problems
+
+    assert [problem.outcome for problem in problems if problem.line == 6] == [outcome]
+
+
 TIMED = ("claude-code", "codex", "gemini-cli", "grid")  # the messages of OpenClaw have times of their own
 
 
@@ -180,4 +194,4 @@ def test_a_part_of_an_incomplete_record_is_no_record(tmp_path, settings, end):
     tally = import_workspace(tmp_path / "home", by=By(PERSON, timezone.now())).tally
 
     assert sorted(Entry.objects.values_list("content", flat=True)) == sorted(TEXTS)
-    assert [(one.line, one.outcome) for one in tally.problems] == [(6, "noted")]
+    assert [(one.line, one.outcome) for one in tally.problems] == [(6, "rejected")]

@@ -70,7 +70,9 @@ class SkippedPath:
 
 
 class Stream:
-    """An open file, hashed while it is read."""
+    """An open file, hashed while it is read. ``is_cut``: after ``lines``, whether the last line lacks its newline."""
+
+    is_cut = False
 
     def __init__(self, handle: int, limit: int) -> None:
         self._handle = handle
@@ -113,7 +115,8 @@ class Stream:
                 pending.clear()
             else:
                 pending += rest
-        if pending or oversize:
+        self.is_cut = bool(pending) or oversize
+        if self.is_cut:
             yield number, None if oversize else bytes(pending)
 
     def sha256(self) -> str:

@@ -28,8 +28,8 @@ _DATA_URL = re.compile(r"data:([\w.+-]+)/[^,]{0,200};base64,")
 def json_lines(stream: Stream, path: str, problems: list[Problem]) -> Iterator[tuple[int, Any]]:
     """Yield ``(number, value)`` of each line that is JSON; add a problem for each one that isn't.
 
-    An invalid last line is only noted: the program may be writing it. A line can have several records, if the program
-    was killed while it wrote one and then went on.
+    An invalid last line without its newline is only noted: the program may be writing it. A line can have several
+    records, if the program was killed while it wrote one and then went on.
     """
     repairs = ProblemCounts(path)
     bad: list[Problem] = []
@@ -49,7 +49,7 @@ def json_lines(stream: Stream, path: str, problems: list[Problem]) -> Iterator[t
                     yield number, record.value
                 else:
                     bad.append(Problem(path, number, record[1], "", "rejected", record[0][:EXCERPT_BYTES]))
-    problems += _line_problems(path, bad, last)
+    problems += _line_problems(path, bad, last if stream.is_cut else 0)
     problems += repairs.problems()
 
 
