@@ -55,8 +55,8 @@ def home_in(folder: Folder, found: DetectedLayout) -> Home | None:
 def choose_project(folder: Folder, found: DetectedLayout, name: str) -> tuple[DetectedLayout, Project | None]:
     """Return the layout of the project to import, and the project; None if the folder has no projects.
 
-    ``name``: may be empty if there is only one. A project whose files are all gone can be chosen if it was imported
-    before. Raises Invalid, NotFound.
+    ``name``: may be empty if there is only one. A project whose files are all gone or damaged can be chosen if it was
+    imported before. Raises Invalid, NotFound.
     """
     projects = [] if found.project else projects_of(folder, found)
     chosen = [project for project in projects if project.name == name] if name else projects
@@ -65,8 +65,10 @@ def choose_project(folder: Folder, found: DetectedLayout, name: str) -> tuple[De
     if chosen:
         message = f"This folder contains {len(projects)} projects. Choose which to import."
         raise Invalid(message, code="several_projects")
+    known = Workspace.objects.filter(path=str(folder.path)).exclude(project="").values_list("project", flat=True)
+    name = name or ("" if found.project or len(known) != 1 else known[0])
     if not name or name == found.project:
         return found, None
-    if Workspace.objects.filter(path=str(folder.path), project=name).exists():
+    if name in known:
         return in_project(folder, found, name), None
     raise NotFound(f"This folder has no project named {name}.", code="unknown_project")

@@ -108,8 +108,13 @@ def mark_files_missing(missing: QuerySet[SourceFile], gone: Problem, now: dateti
     """Mark files, and the sessions that no other file contains, as missing; return the problems to report.
 
     Files of records with ids are reported once and together, since their programs delete old sessions on their own.
+    Sessions in a store that can't be read (``store#session``) aren't missing.
     """
     rows = list(missing.order_by("path"))
+    stores = {store for row in rows if (store := _store_of(row))}
+    unread = SourceFile.objects.filter(workspace__in={row.workspace_id for row in rows}, status=Status.REJECTED)
+    unreadable = set(unread.filter(path__in=stores).values_list("path", flat=True))
+    rows = [row for row in rows if _store_of(row) not in unreadable]
     problems, deleted = [], 0
     for row in rows:
         if SESSIONS not in row.extra:
@@ -123,6 +128,11 @@ def mark_files_missing(missing: QuerySet[SourceFile], gone: Problem, now: dateti
         problems.append(Problem("", None, what, "the sessions are kept", "noted"))
     SourceFile.objects.filter(pk__in=[row.pk for row in rows]).update(status=Status.MISSING)
     return problems
+
+
+def _store_of(row: SourceFile) -> str:
+    store, mark, _session = row.path.partition("#")
+    return store if mark else ""
 
 
 def store_problems(report: ImportReport, problems: Iterable[Problem]) -> int:

@@ -100,6 +100,42 @@ def test_each_project_becomes_a_workspace_once(program, settings):
         assert (+synced.tally.added, synced.tally.problems) == ({}, [])
 
 
+def damaged(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 8192)
+
+
+@pytest.mark.parametrize(
+    "damage", [damaged, lambda path: path.write_bytes(b""), lambda path: path.write_text("no store")]
+)
+@pytest.mark.parametrize(("layout", "store"), [("opencode", "opencode.db"), ("hermes", "state.db")])
+def test_a_damaged_store_is_reported_and_what_was_read_stays(tmp_path, settings, layout, store, damage):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    make, names = HOMES[layout]
+    make(tmp_path / "home")
+    by = By(PERSON, timezone.now())
+    workspace = import_all(tmp_path / "home", names[:1])[0].workspace
+    damage(tmp_path / "home" / store)
+
+    tallies = [sync_workspace(workspace, by=by, full=full).tally for full in (False, True)]
+
+    assert [(one.file, one.outcome) for tally in tallies for one in tally.problems] == [(store, "rejected")]
+    assert not any(+tally.added or +tally.updated for tally in tallies)
+    assert not Session.objects.filter(missing_since__isnull=False).exists()
+
+
+def test_an_import_of_a_damaged_store_keeps_to_its_workspace(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    home, by = tmp_path / "home", By(PERSON, timezone.now())
+    opencode_files.make_store(home, [opencode_files.user(opencode_files.text("tea"))], directory="/home/ana/atlas")
+    workspace = import_workspace(home, by=by).workspace
+    damaged(home / "opencode.db")
+
+    again = import_workspace(home, by=by)
+
+    assert again.workspace == workspace
+    assert [(one.file, one.outcome) for one in again.tally.problems] == [("opencode.db", "rejected")]
+
+
 def test_the_page_lists_them(program, admin_client):
     _layout, home, names = program
     page = admin_client.get(reverse("import-projects"), {"path": str(home)}).content.decode()

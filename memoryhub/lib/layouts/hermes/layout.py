@@ -58,12 +58,15 @@ SESSION = (
 IN_FIELDS = ("title", "started_at", "last_activity_at")  # of a session; the other columns are kept as they are
 
 
-def find(folder: Folder) -> DetectedLayout | None:
-    """Return the layout of a Hermes home or profile, or of a user's home that contains it."""
+def find(folder: Folder, *, is_certain: bool = False) -> DetectedLayout | None:
+    """Return the layout of a Hermes home or profile, or of a user's home that contains it.
+
+    ``is_certain``: the folder is Hermes's, so that its database may be damaged.
+    """
     for home in HOMES:
-        marks = ("config.yaml", "memories", "profiles")
+        marks, store = ("config.yaml", "memories", "profiles"), join_path(home, STORE)
         has_mark = any(folder.exists(join_path(home, name)) for name in marks)
-        if has_mark and is_store(folder, join_path(home, STORE)):
+        if has_mark and (is_store(folder, store) or (is_certain and folder.exists(store))):
             return DetectedLayout("hermes", "", home=home, workspace=home)
     return None
 
@@ -80,7 +83,7 @@ def profiles(folder: Folder, home: str) -> dict[str, str]:
 
 def profile_folder(folder: Folder, name: str) -> str:
     """Return the path of a profile."""
-    detected = find(folder)
+    detected = find(folder, is_certain=True)
     home = detected.home if detected else ""
     return home if name == DEFAULT else join_path(home, f"profiles/{name}")
 
@@ -93,7 +96,7 @@ def profile_of_file(_folder: Folder, path: str) -> str | None:
 
 def projects(folder: Folder) -> list[Project]:
     """Return the profiles of a home."""
-    detected = find(folder)
+    detected = find(folder, is_certain=True)
     return [
         _project(folder, name, path) for name, path in profiles(folder, detected.home if detected else "").items()
     ]

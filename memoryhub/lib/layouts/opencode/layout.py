@@ -29,17 +29,21 @@ INSTRUCTIONS = ".config/opencode/AGENTS.md"
 TABLES = ("session", "message", "part")
 
 
-def find(folder: Folder) -> DetectedLayout | None:
-    """Return the layout of OpenCode's data folder, or of a user's home that contains it."""
+def find(folder: Folder, *, is_certain: bool = False) -> DetectedLayout | None:
+    """Return the layout of OpenCode's data folder, or of a user's home that contains it.
+
+    ``is_certain``: the folder is OpenCode's, so that its database may be damaged.
+    """
     for home in HOMES:
-        if is_store(folder, join_path(home, STORE)) or session_files(folder, home):
+        store = join_path(home, STORE)
+        if is_store(folder, store) or session_files(folder, home) or (is_certain and folder.exists(store)):
             return DetectedLayout("opencode", "", home=home)
     return None
 
 
 def projects(folder: Folder) -> list[Project]:
     """Return the folders in which sessions were started."""
-    detected = find(folder)
+    detected = find(folder, is_certain=True)
     home = detected.home if detected else ""
     path = join_path(home, STORE)
     if not folder.is_file(path):
