@@ -6,6 +6,7 @@ visible text, and each repair is reported. Size and depth limits guard against h
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -22,6 +23,7 @@ MAX_SAFE_DIGITS = 18  # any integer of 18 digits fits in 64 bits
 ESCAPED = "an unstorable character is replaced by its escape sequence"
 DUPLICATE_KEY = "a key appears twice; the last value is kept"
 KEPT_AS_TEXT = " is kept as text"  # after NaN or an infinity
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # how such files begin
 _LINE_OR_DIRECTION = re.compile("[\x01-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _NOT_SHOWN = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _BLANK = r"\s\u00ad\u115f\u1160\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff"
@@ -162,11 +164,14 @@ def json_text(value: Any) -> str:
 def decode_utf8(raw: bytes) -> tuple[str, str | None]:
     """Decode a text file and return ``(text, repair)``, with repair None for clean UTF-8.
 
-    A byte order mark is dropped. A file that isn't UTF-8 is decoded as Windows-1252, with undefined bytes as
-    ``\\xNN``.
+    A byte order mark is dropped; UTF-16 must have one. A file that is neither is decoded as Windows-1252, with
+    undefined bytes as ``\\xNN``.
     """
     try:
-        text, repair = raw.decode("utf-8"), None
+        if raw.startswith(UTF_16):
+            text, repair = raw.decode("utf-16", errors="backslashreplace"), "is UTF-16, not UTF-8"
+        else:
+            text, repair = raw.decode("utf-8"), None
     except UnicodeDecodeError as error:
         text = raw.decode("cp1252", errors="backslashreplace")
         repair = f"byte {error.start + 1} is not UTF-8; read as Windows-1252"

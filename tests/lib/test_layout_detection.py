@@ -113,3 +113,11 @@ def test_untouched_lines_keep_their_ending():
 
     assert document_bytes("a\nb\nnew\nd\nx\n", like) == b"a\r\nb\nnew\nd\nx\n"
     assert document_bytes("a\nc\nd\n", b"\xef\xbb\xbf" + like) == b"\xef\xbb\xbfa\r\nc\r\nd\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_text_is_written_in_the_encoding_of_its_file(encoding):
+    like = "\ufeffa – b\r\nc\r\n".encode(encoding)
+
+    assert document_bytes(parse_document("MEMORY.md", like, None).items[0].content, like) == like
+    assert document_bytes("a – b\nd\n", like) == "\ufeffa – b\r\nd\r\n".encode(encoding)

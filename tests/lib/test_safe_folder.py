@@ -18,6 +18,16 @@ def test_lines_end_at_newlines_only(tmp_path):
         assert lines(folder, "a") == [(1, "x\u2028y\r".encode()), (2, b""), (3, b"\x0cz")]
 
 
+@pytest.mark.parametrize("chunk", [3, 5, 1000])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_lines_of_utf_16_are_yielded_as_utf_8(tmp_path, monkeypatch, chunk, encoding):
+    monkeypatch.setattr("memoryhub.lib.files.safe_folder.CHUNK_BYTES", chunk)
+    (tmp_path / "a").write_bytes("\ufeffté\nĊ 🍵\n\nend".encode(encoding))
+
+    with Folder(tmp_path) as folder:
+        assert [line.decode() for _, line in lines(folder, "a")] == ["té", "Ċ 🍵", "", "end"]
+
+
 def test_a_giant_line_is_skipped(tmp_path):
     (tmp_path / "a").write_bytes(b"short\n" + b"x" * 3_000_000 + b"\nlast")
 

@@ -66,6 +66,14 @@ def test_repairs_of_text_files_are_described():
     assert "Windows-1252" in repair
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_if_it_has_a_byte_order_mark(encoding):
+    raw = "\ufeff- tea – 🍵\n".encode(encoding)
+
+    assert decode_utf8(raw) == ("- tea – 🍵\n", "is UTF-16, not UTF-8")
+    assert decode_utf8(raw + b"\xff")[0].startswith("- tea – 🍵\n\\xff")
+
+
 @pytest.mark.parametrize(("raw", "text"), [(b"a\x00", "a\\u0000"), (b"\xe9\x00", "é\\u0000")])
 def test_characters_that_cannot_be_stored_are_reported(raw, text):
     cleaned, repair = decode_utf8(raw)

@@ -6,6 +6,7 @@ symlink between the check and the read has no effect. Only regular files are rea
 
 from __future__ import annotations
 
+import codecs
 import errno
 import hashlib
 import os
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memoryhub.lib.errors import Invalid, NotFound
+from memoryhub.lib.validation import UTF_16
 
 T = TypeVar("T")
 
@@ -92,6 +94,13 @@ class Stream:
         while data := self._chunk():
             yield data
 
+    def _utf8_chunks(self) -> Iterator[bytes]:
+        decoder = None
+        for number, data in enumerate(self.chunks()):
+            if number == 0 and data.startswith(UTF_16):
+                decoder = codecs.getincrementaldecoder("utf-16")("replace")
+            yield decoder.decode(data).encode("utf-8", "replace") if decoder else data
+
     def read(self) -> bytes:
         """Return the whole file."""
         return b"".join(self.chunks())
@@ -100,10 +109,10 @@ class Stream:
         """Yield ``(number from 1, line without its newline)``, with None for a line over ``limit`` bytes.
 
         Only ``\\n`` ends a line: other separators can occur inside a record. A line over the limit is never held in
-        memory.
+        memory. The lines of a UTF-16 file with a byte order mark are yielded as UTF-8.
         """
         number, pending, oversize = 1, bytearray(), False
-        for data in self.chunks():
+        for data in self._utf8_chunks():
             *complete, rest = data.split(b"\n")
             for part in complete:
                 oversize = oversize or len(pending) + len(part) > limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import replace
 from datetime import tzinfo
@@ -12,7 +13,7 @@ from memoryhub.lib.document_size import MAX_DOCUMENT_CHARS, is_oversize
 from memoryhub.lib.files.safe_folder import FileInfo, Folder, UnchangedFile, UnreadableFile
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Outcome, Problem
 from memoryhub.lib.layouts.times import split_prefix
-from memoryhub.lib.validation import decode_utf8
+from memoryhub.lib.validation import UTF_16, decode_utf8
 
 _DATED = re.compile(r"\[\d{4}-\d\d-\d\d")
 _RAW = re.compile(r"(?:\[\d{4}-\d\d-\d\d[^\]]*\] )?\[RAW\] (\d{1,6}) messages\b")
@@ -136,10 +137,14 @@ def time_problems(record: HistoryRecord, path: str) -> list[Problem]:
 
 
 def document_bytes(content: str, like: bytes) -> bytes:
-    """Encode a text with the byte order mark and the line endings of the file ``like``.
+    """Encode a text with the byte order mark and the line endings of the file ``like``; as UTF-16 if that is.
 
     Lines that the file has too keep their ending; others get that of most lines.
     """
+    if like.startswith(UTF_16):
+        encoding = "utf-16-le" if like.startswith(codecs.BOM_UTF16_LE) else "utf-16-be"
+        text = document_bytes(content, decode_utf8(like)[0].encode()).decode()
+        return like[:2] + text.encode(encoding)
     bom = b"\xef\xbb\xbf" if like.startswith(b"\xef\xbb\xbf") else b""
     windows, others = like.count(b"\r\n"), like.count(b"\n")
     usual = "\r\n" if windows * 2 > others else "\n"
