@@ -21,14 +21,14 @@ from memoryhub.lib.validation import BadJSON, brief, decode_json, json_text
 LAYOUT = "server-memory"
 USUAL_NAME = "memory.jsonl"
 CATEGORY = "learned_fact"
-MAX_PROBED = 20
+MAX_PROBED = 20  # files, and lines of a file
 MAX_HEAD_BYTES = 2**20
 ENTITY_FIELDS = ("type", "name", "entityType", "observations")
 RELATION_FIELDS = ("type", "from", "to", "relationType")
 
 
 def find(folder: Folder, only: str = "", *, is_certain: bool = False) -> DetectedLayout | None:
-    """Return the layout if a file of the folder (or the file ``only``) begins with an entity or a relation."""
+    """Return the layout if one of the first lines of a file (of ``only``, if given) is an entity or a relation."""
     if memory_files(folder, only):
         return DetectedLayout(LAYOUT, "", "", "")
     return DetectedLayout(LAYOUT, "", "", "") if is_certain else None
@@ -42,8 +42,9 @@ def memory_files(folder: Folder, only: str = "") -> list[str]:
 
 
 def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
-    """Yield the memory files of a folder."""
-    for name in memory_files(folder):
+    """Yield the memory files of a folder; that with the usual name also if it is empty or damaged."""
+    usual = [USUAL_NAME] if folder.exists(USUAL_NAME) else []
+    for name in dict.fromkeys([*usual, *memory_files(folder)]):
         if detected.project in ("", display_path(name)):
             yield read_memory(folder, name, zone)
 
@@ -53,8 +54,15 @@ def _is_memory(folder: Folder, path: str) -> bool:
         head, _ = folder.read(
             path, lambda stream: next(stream.chunks(), b""), limit=MAX_LINES_FILE_BYTES, even_if_unchanged=True
         )
-        value = decode_json(head[:MAX_HEAD_BYTES].split(b"\n", 1)[0].decode("utf-8", "replace")).value
-    except (UnreadableFile, BadJSON):
+    except UnreadableFile:
+        return False
+    return any(map(_is_record, head[:MAX_HEAD_BYTES].split(b"\n", MAX_PROBED)[:MAX_PROBED]))
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        value = decode_json(line.decode("utf-8", "replace")).value
+    except BadJSON:
         return False
     return isinstance(value, dict) and (
         (value.get("type") == "entity" and "name" in value and "observations" in value)

@@ -66,6 +66,24 @@ def test_a_file_of_any_name_is_read_by_itself(tmp_path):
     assert read_one(tmp_path, ANA, name="graph.jsonl", only="graph.jsonl").path == "graph.jsonl"
 
 
+def test_a_damaged_first_line_loses_only_itself(tmp_path):
+    (tmp_path / "graph.jsonl").write_text(f'{{"type":"ent\n{json.dumps(ROBIN)}\n')
+    with Folder(tmp_path) as folder:
+        [read] = read_folder(folder, detect(folder))
+
+    assert [one.content for one in knowledge(read)] == ["keeps bees"]
+    assert [(one.line, one.outcome) for one in read.problems] == [(1, "rejected")]
+
+
+@pytest.mark.parametrize(("text", "line", "outcome"), [("", None, "held"), ("no graph\n", 1, "rejected")])
+def test_a_followed_file_that_was_emptied_or_damaged_is_reported_and_not_gone(tmp_path, text, line, outcome):
+    (tmp_path / "memory.jsonl").write_text(text)
+    with Folder(tmp_path) as folder:
+        [read] = read_folder(folder, detect(folder, "server-memory"))
+
+    assert [(one.file, one.line, one.outcome) for one in read.problems] == [("memory.jsonl", line, outcome)]
+
+
 def test_fields_that_entries_lack_are_kept_and_unknown_records_reported(tmp_path):
     read = read_one(tmp_path, ANA | {"confidence": 1}, {"type": "note"}, {"type": "note"}, {"type": "entity"})
 
