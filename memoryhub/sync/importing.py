@@ -31,7 +31,7 @@ from memoryhub.graph.neighbours import import_graph
 from memoryhub.hygiene.imported import find_secrets
 from memoryhub.jobs.uploads import is_upload, readable_path
 from memoryhub.lib.content_check.precheck import prechecked
-from memoryhub.lib.errors import MemoryHubError, Refused
+from memoryhub.lib.errors import Invalid, MemoryHubError, Refused
 from memoryhub.lib.files.safe_folder import Folder, FolderMissing
 from memoryhub.lib.import_counts import ImportCounts, import_sentence
 from memoryhub.lib.layouts.detect import detect
@@ -56,7 +56,7 @@ from memoryhub.sync.archives import extract_archive
 from memoryhub.sync.fork_order import originals_first
 from memoryhub.sync.instructions import read_instructions
 from memoryhub.sync.projects import choose_project
-from memoryhub.sync.source_workspace import workspace_for
+from memoryhub.sync.source_workspace import known_layout, workspace_for
 from memoryhub.sync.texts_to_check import new_texts
 from sessions_app.models import SourceFile, SourceFolder, Workspace
 from sessions_app.services.audit import By, record
@@ -120,7 +120,12 @@ def import_workspace(
     """
     path = own_path(path)
     with opened_source(path, by.at) as (folder, only):
-        found = detect(folder, layout, only=only)
+        try:
+            found = detect(folder, layout, only=only)
+        except Invalid as error:
+            if error.code != "unknown_layout" or layout != "auto":
+                raise
+            found = detect(folder, known_layout(folder, path), only=only)
         found, chosen = (found, None) if only else choose_project(folder, found, project)
         instructions = instructions_folder(path, chosen, may_read or is_below_roots)
         with import_lock(path, found.project):

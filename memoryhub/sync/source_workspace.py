@@ -9,12 +9,22 @@ from typing import Any
 
 from django.db import transaction
 
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.records import DetectedLayout
-from sessions_app.models import Workspace
+from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import INSTRUCTED, WRITTEN_BACK
 from sessions_app.services.workspaces import free_slug
 
 MAX_NAME = 200
+
+
+def known_layout(folder: Folder, path: Path) -> str:
+    """Return the layout that was imported from a path if one of its files is still there, "" otherwise.
+
+    A folder whose files were emptied or damaged may no longer look like that of any program.
+    """
+    files = SourceFile.objects.filter(workspace__path=str(path), folder=None).values_list("workspace__layout", "path")
+    return next((layout for layout, file in files.iterator() if folder.exists(file)), "")
 
 
 def workspace_for(

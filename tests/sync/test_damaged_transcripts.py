@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.cline_tasks import HISTORY
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry
@@ -169,6 +170,23 @@ def test_times_in_files_of_json_are_read_or_reported(tmp_path, settings, layout,
     assert (entry.occurred_at and entry.occurred_at.timestamp()) == (1_793_000_000 if is_valid else None)
     assert bool(tally.problems) != is_valid
     assert is_valid or entry.occurred_at_text == '["now"]'
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"\x00" * 1000])
+def test_a_known_file_that_looks_like_no_program_s_is_reported_by_name(tmp_path, settings, damage):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    export, by = {"sessionId": "s1", "entries": [{"type": "message", "content": "tea"}]}, By(PERSON, timezone.now())
+    write(tmp_path / "home", "s1.json", [json.dumps(export).encode()])
+    workspace = import_workspace(tmp_path / "home", by=by).workspace
+    (tmp_path / "home" / "s1.json").write_bytes(damage)
+
+    again = import_workspace(tmp_path / "home", by=by)
+
+    assert again.workspace == workspace
+    assert [(one.file, one.outcome) for one in again.tally.problems] == [("s1.json", "rejected")]
+    (tmp_path / "home" / "s1.json").unlink()
+    with pytest.raises(Invalid):
+        import_workspace(tmp_path / "home", by=by)
 
 
 def test_a_line_of_very_many_records_is_read_in_time(tmp_path, settings):
