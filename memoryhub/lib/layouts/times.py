@@ -7,7 +7,7 @@ import re
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, tzinfo
 from typing import Any
 
-_PREFIX = re.compile(r"\[(\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(?: ?(UTC|Z))?\]")
+_PREFIX = re.compile(r"\[(\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(?: ?(UTC|Z|[+-]\d\d:?\d\d))?\]")
 MILLISECONDS_FROM = 100_000_000_000  # in seconds, this would be the year 5138
 
 
@@ -52,9 +52,13 @@ def _within_calendar(moment: datetime) -> datetime | None:
 
 
 def split_prefix(text: str, zone: tzinfo) -> tuple[str, datetime | None, str]:
-    """Split a history entry into ``(time prefix, parsed time, rest)``; the prefix is "" if there is none."""
+    """Split a history entry into ``(time prefix, parsed time, rest)``; the prefix is "" if there is none.
+
+    ``zone``: for a time without UTC or an offset.
+    """
     match = _PREFIX.match(text)
     if not match:
         return "", None, text
-    moment = read_time(match.group(1), UTC if match.group(2) else zone)
+    offset = "" if match[2] in (None, "UTC", "Z") else match[2]
+    moment = read_time(match[1] + offset, UTC if match[2] else zone)
     return match.group(0), moment, text[match.end() :].removeprefix(" ")
