@@ -6,8 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from knowledge_app.models import Observation
+from knowledge_app.models import Fact, Observation
 from knowledge_app.services.decisions import decided_fields
+from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.documents.revisions import lock_document, revise_document
+from knowledge_app.services.rows.agent_changes import change_entry_as_agent
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from sessions_app.models import Run
 from sessions_app.services.audit import By
@@ -60,3 +63,43 @@ def test_a_text_that_is_put_back_is_still_verified_if_it_was(workspace):
 
     row.refresh_from_db()
     assert (row.content, row.last_verified_at) == ("likes tea", NOW)
+
+
+def test_a_verification_that_is_redone_is_of_the_words_that_a_person_saw(workspace):
+    row = knowledge(workspace)
+    undoing = undo_edit(edit_rows(workspace, "knowledge", "verify", [row.pk], by=BY), by=BY)
+    change_entry_as_agent(row, {"content": "likes coffee"}, by=By(AGENT, NOW))
+
+    undo_edit(undoing, by=BY)
+
+    row.refresh_from_db()
+    assert (row.content, row.last_verified_at) == ("likes coffee", None)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_verification_of_a_fact_that_is_redone_is_of_the_words_that_a_person_saw(workspace, changed):
+    text = "# Memory\n\n- Olga likes green tea\n"
+    document = start_document(workspace, "MEMORY.md")
+    save_text(document, text, base_number=0, by=BY, reason="edited")
+    fact = Fact.objects.get()
+    at = NOW + timedelta(hours=1)
+    verifying = edit_rows(workspace, "facts", "verify", [fact.pk], by=By(PERSON, at))
+    undoing = undo_edit(verifying, by=By(PERSON, at))
+    if changed:
+        document, by = lock_document(document.pk), By(AGENT, at + timedelta(hours=1))
+        revise_document(document, text.replace("tea", "tea no more"), base=document.head, by=by, reason="edited")
+
+    undo_edit(undoing, by=By(PERSON, at + timedelta(hours=2)))
+
+    fact.refresh_from_db()
+    assert fact.last_verified_at == (None if changed else at)
+
+
+def test_the_states_of_edits_are_right_however_often_they_are_undone(workspace):
+    row = knowledge(workspace)
+    runs = [edit_rows(workspace, "knowledge", "assign", [row.pk], values={"content": "likes coffee"}, by=BY)]
+
+    for _ in range(4):
+        runs.append(undo_edit(runs[-1], by=BY))
+
+    assert [Run.objects.get(pk=run.pk).status for run in runs] == ["done", "undone", "done", "undone", "done"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Field, Model, Q
+from django.db.models import F, Field, Model
 from django.utils.translation import gettext, gettext_noop, override
 from simple_history.utils import bulk_update_with_history
 
@@ -24,6 +24,7 @@ from knowledge_app.services.rows.edit_tables import TABLES, Table
 from knowledge_app.services.rows.row_changes import CHANGES, PAST_TENSES, Changes, Values
 from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, undo_step
 from knowledge_app.services.rows.tag_limit import refuse_too_many_tags
+from knowledge_app.services.rows.verified_texts import verified_before, was_verified
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.processes import this_process
@@ -250,19 +251,14 @@ def _put_back(table: Table, row: Any, edited: Any) -> Values:
     values = _typed(table, edited.before)
     verified_at = getattr(row, "last_verified_at", None)
     if verified_at and verified_at > edited.made_at and REPEATING.get(table.model) in values:
-        values.setdefault("last_verified_at", _verified_before(row, edited.made_at))
+        values.setdefault("last_verified_at", verified_before(row, edited.made_at))
+    elif (again := values.get("last_verified_at")) and not was_verified(row, values, again):
+        del values["last_verified_at"]
     if "access_count" in values:
         values["access_count"] = max(0, row.access_count - edited.after["access_count"] + values["access_count"])
     if "accessed_at" in values and _plain(row, ["accessed_at"])["accessed_at"] != edited.after["accessed_at"]:
         del values["accessed_at"]
     return values
-
-
-def _verified_before(row: Any, moment: datetime) -> datetime | None:
-    """Return when a row was verified last before a moment: the text that it had then."""
-    states = row.history.filter(Q(last_verified_at=None) | Q(last_verified_at__lte=moment)).order_by("-history_id")
-    found: datetime | None = states.values_list("last_verified_at", flat=True).first()
-    return found
 
 
 def _recreate(table: Table, run: Run, edited: EditedRow) -> Model:
@@ -383,7 +379,9 @@ def _finish(run: Run, total: int, now: datetime) -> None:
 
 
 def _update_undone_edit(run: Run) -> None:
-    """Update the status of the undone edit. If it was an undo itself, mark the original edit as done again."""
-    of = Run.objects.get(pk=run.options["of"])
-    if of.options["action"] == "undo":
-        Run.objects.filter(pk=of.options["of"]).update(status=Run.Status.DONE)
+    """Update the edits that an undo leads back to: each undo that is done again undoes its own edit again."""
+    status = Run.Status.UNDONE
+    while run.options["action"] == "undo":
+        run = Run.objects.get(pk=run.options["of"])
+        Run.objects.filter(pk=run.pk).update(status=status)
+        status = Run.Status.DONE if status == Run.Status.UNDONE else Run.Status.UNDONE
