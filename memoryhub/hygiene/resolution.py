@@ -26,6 +26,7 @@ from knowledge_app.services.documents.fact_states import restore_states
 from knowledge_app.services.rows.edit_tables import CONCERNS
 from knowledge_app.services.rows.knowledge import clean_content, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
+from knowledge_app.services.rows.verified_texts import was_verified
 from memoryhub.hygiene.clusters import concerns_of_cluster
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
 from memoryhub.hygiene.seen import check_texts
@@ -304,8 +305,10 @@ def _rows(places: Collection[Place]) -> str:
     return "1 row" if len(places) == 1 else f"{len(places):,} rows"
 
 
+@db_retry.retried
+@transaction.atomic
 def undo_resolution(run: Run, *, by: By) -> Run:
-    """Undo a resolution with everything it changed; return the undoing run.
+    """Undo a resolution with everything it changed, or redo it by undoing that; return the undoing run.
 
     Facts return at the end of their sections. Later changes are kept. Raises RunNotFitting if the edit isn't done or
     was undone already.
@@ -315,20 +318,19 @@ def undo_resolution(run: Run, *, by: By) -> Run:
     if not along:
         return undoing
     others = Run.objects.filter(workspace=run.workspace_id, pk__in=along.get("runs", []), status=Run.Status.DONE)
-    runs = [undo_edit(other, by=by).pk for other in others.order_by("-id")]
-    _restore_texts(run, along.get("texts", []), by)
-    facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=along.get("facts", []), died__isnull=False)
-    for fact in facts.order_by("document", "line", "id"):
-        revision = bring_back(fact, by=by)
-        _repoint(fact, Fact.objects.filter(born=revision, text=fact.text).order_by("id").first())
-    _restore_dates(run, along.get("dates", []), by)
-    undoing.options = undoing.options | {"along": {"runs": runs}}
+    again: dict[str, Any] = {"runs": [undo_edit(other, by=by).pk for other in others.order_by("-id")]}
+    again["texts"] = _restore_texts(run, along.get("texts", []), by)
+    again["revived"] = _bring_back(run, along.get("facts", []), by)
+    again["facts"] = _remove_facts(run.workspace, _revived(along.get("revived", [])), by)
+    again["dates"] = _restore_dates(run, along.get("dates", []), by)
+    undoing.options = undoing.options | {"along": again}
     Run.objects.filter(pk=undoing.pk).update(options=undoing.options)
     return undoing
 
 
-def _restore_texts(run: Run, texts: Sequence[Sequence[Any]], by: By) -> None:
-    """Restore the texts of facts that haven't changed since the action."""
+def _restore_texts(run: Run, texts: Sequence[Sequence[Any]], by: By) -> list[list[Any]]:
+    """Restore the texts of facts that haven't changed since the action; return the data for undoing that."""
+    restored = []
     for pk, before, after in texts:
         facts = Fact.objects.filter(workspace=run.workspace_id, pk=pk, died=None, text=after)
         fact = facts.select_related("corrected").first()
@@ -336,30 +338,56 @@ def _restore_texts(run: Run, texts: Sequence[Sequence[Any]], by: By) -> None:
             revised = revise_fact(fact, text=before, category=fact.category, section=fact.section, by=by)
             if fact.corrected:
                 restore_states(revised[1], undone=[fact.corrected])
+            restored.append([revised[0].pk, after, before])
+    return restored
 
 
-def _repoint(fact: Fact, heir: Fact | None) -> None:
+def _bring_back(run: Run, pks: Sequence[int], by: By) -> list[list[int]]:
+    """Add removed facts again that the document lacks; return the key of each with that of the new one."""
+    revived = []
+    facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=pks, died__isnull=False)
+    for fact in facts.order_by("document", "line", "id"):
+        living = Fact.objects.filter(document=fact.document_id, died=None, text=fact.text).order_by("-id")
+        heir = living.first()
+        if heir is None:
+            bring_back(fact, by=by)
+            heir = living.first()
+        if heir is not None:
+            _repoint(fact, heir)
+            revived.append([fact.pk, heir.pk])
+    return revived
+
+
+def _revived(pairs: Sequence[Sequence[int]]) -> list[int]:
+    """Return the keys of facts that were added again and haven't changed since."""
+    texts = dict(Fact.objects.filter(pk__in=[pk for pair in pairs for pk in pair]).values_list("pk", "text"))
+    return [heir for fact, heir in pairs if texts.get(heir) == texts.get(fact)]
+
+
+def _repoint(fact: Fact, heir: Fact) -> None:
     """Point the concerns about a removed fact at the fact that replaced it."""
-    if heir is not None:
-        concerns = Concern.objects.filter(workspace=fact.workspace_id)
-        concerns.filter(table=FACTS, object_id=fact.pk).update(object_id=heir.pk)
-        concerns.filter(other_table=FACTS, other_id=fact.pk).update(other_id=heir.pk)
+    concerns = Concern.objects.filter(workspace=fact.workspace_id)
+    concerns.filter(table=FACTS, object_id=fact.pk).update(object_id=heir.pk)
+    concerns.filter(other_table=FACTS, other_id=fact.pk).update(other_id=heir.pk)
 
 
-def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> None:
-    """Restore the dates of facts that haven't changed since the action."""
-    count = 0
+def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> list[list[Any]]:
+    """Restore the dates of facts that haven't changed since the action; return the data for undoing that."""
+    restored = []
     for pk, verified, review_by, verified_now, review_now in dates:
-        still = Fact.objects.filter(
+        fact = Fact.objects.filter(
             workspace=run.workspace_id,
             pk=pk,
             last_verified_at=parse_datetime(verified_now) if verified_now else None,
             review_by=parse_date(review_now) if review_now else None,
-        )
-        count += still.update(
-            last_verified_at=parse_datetime(verified) if verified else None,
-            review_by=parse_date(review_by) if review_by else None,
-        )
-    if count:
+        ).first()
+        at = parse_datetime(verified) if verified else None
+        if fact is None or (at and verified != verified_now and not was_verified(fact, {}, at)):
+            continue
+        fact.last_verified_at, fact.review_by = at, parse_date(review_by) if review_by else None
+        fact.save(update_fields=["last_verified_at", "review_by"])
+        restored.append([pk, verified_now, review_now, verified, review_by])
+    if count := len(restored):
         text = f"Earlier dates restored on {count} fact{'' if count == 1 else 's'}"
         record(by, "facts.curated", "run", run.pk, text, workspace=run.workspace)
+    return restored

@@ -3,13 +3,16 @@ from datetime import date, timedelta
 import pytest
 
 from knowledge_app.models import CachedResponse, Concern, Fact, KeyValue, KnowledgeEntry
+from knowledge_app.services.documents.editing import bring_back, edit_fact
+from knowledge_app.services.documents.revisions import lock_document, revise_document
 from memoryhub.hygiene import resolution
 from memoryhub.hygiene.resolution import dismiss, keep, reopen, review, undo_resolution, verify, withdraw
 from memoryhub.hygiene.rows import Row, shown_text
 from memoryhub.runs.executing import undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.runs import RunNotFitting
-from tests.hub import NOW, add, open_at, raises_code
+from tests.hub import AGENT, NOW, add, open_at, raises_code
 from tests.hygiene.test_scanning import BY, OLD, TOKEN, facts, knowledge, observation, scan
 
 pytestmark = pytest.mark.django_db
@@ -225,6 +228,57 @@ def test_undoing_keeps_dates_changed_since(workspace):
 
     fact.refresh_from_db()
     assert fact.last_verified_at == NOW + timedelta(days=1)
+
+
+def test_withdrawing_a_fact_can_be_undone_and_redone_in_turn(workspace):
+    (fact,) = facts(workspace, f"fact of {TOKEN}")
+    scan(workspace)
+    run = withdraw(workspace, pks(), by=BY)
+
+    for is_there in (True, False, True, False):
+        run = undo_run(fresh(run), by=BY)
+
+        living = Fact.objects.filter(died=None, text=fact.text)
+        assert (living.count(), statuses()) == ((1, ["open"]) if is_there else (0, ["settled"]))
+
+
+def test_redoing_keeps_a_fact_that_changed_since(workspace):
+    facts(workspace, f"fact of {TOKEN}")
+    scan(workspace)
+    undoing = undo_run(fresh(withdraw(workspace, pks(), by=BY)), by=BY)
+    edit_fact(Fact.objects.get(died=None), text="fact without a secret", category="", section="Team", by=BY)
+
+    undo_run(fresh(undoing), by=BY)
+
+    assert Fact.objects.get(died=None).text == "fact without a secret"
+
+
+def test_a_fact_that_somebody_restored_is_not_added_again(workspace):
+    facts(workspace, f"fact of {TOKEN}")
+    scan(workspace)
+    run = withdraw(workspace, pks(), by=BY)
+    bring_back(Fact.objects.get(), by=BY)
+
+    undo_run(fresh(run), by=BY)
+
+    assert Fact.objects.filter(died=None).count() == 1
+    assert Concern.objects.get(status="open").object_id == Fact.objects.get(died=None).pk
+
+
+def test_verifying_can_be_undone_and_redone_for_the_words_that_a_person_saw(workspace):
+    fact, other = facts(workspace, "fact of one", "fact of another one")
+    Fact.objects.update(review_by=OLD.date())
+    scan(workspace)
+    run = undo_run(fresh(verify(workspace, pks(kind="stale"), by=BY)), by=BY)
+    document, later = lock_document(fact.document_id), By(AGENT, BY.at + timedelta(hours=1))
+    text = document.head.content.replace("another one", "another two")
+    revise_document(document, text, base=document.head, by=later, reason="edited")
+
+    for verified in (True, False):
+        run = undo_run(fresh(run), by=later)
+
+        dates = dict(Fact.objects.values_list("pk", "last_verified_at"))
+        assert dates == {fact.pk: BY.at if verified else None, other.pk: None}
 
 
 def test_an_action_can_be_undone_only_once(workspace):

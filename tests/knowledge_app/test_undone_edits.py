@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_app.models import Fact, Observation
 from knowledge_app.services.decisions import decided_fields
-from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.documents.editing import edit_fact, save_text, start_document
 from knowledge_app.services.documents.revisions import lock_document, revise_document
 from knowledge_app.services.rows.agent_changes import change_entry_as_agent
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
@@ -93,6 +93,19 @@ def test_a_verification_of_a_fact_that_is_redone_is_of_the_words_that_a_person_s
 
     fact.refresh_from_db()
     assert fact.last_verified_at == (None if changed else at)
+
+
+def test_a_fact_that_a_person_reworded_is_verified_as_it_was_before_an_edit_that_is_undone(workspace):
+    document = start_document(workspace, "MEMORY.md")
+    save_text(document, "- Olga likes green tea\n", base_number=0, by=BY, reason="edited")
+    fact, later = Fact.objects.get(), By(PERSON, NOW + timedelta(hours=1))
+    edit_rows(workspace, "facts", "verify", [fact.pk], by=BY)
+    edit_fact(fact, text="Olga likes black tea", category="", section="", by=later)
+
+    undo_edit(edit_rows(workspace, "facts", "verify", [fact.pk], by=later), by=later)
+
+    fact.refresh_from_db()
+    assert (fact.text, fact.last_verified_at) == ("Olga likes black tea", NOW)
 
 
 def test_the_states_of_edits_are_right_however_often_they_are_undone(workspace):
