@@ -269,6 +269,16 @@ def test_a_knowledge_id_is_grips_own():
     assert content_id("user_preference", "bullet points over paragraphs ") == "d0381f79a9868d63"
 
 
+def test_times_of_grip_may_be_text(tmp_path):
+    rows = [{"id": "a", "content": "tea", "created_at": "2026-03-01T10:00:00+02:00", "category": "learned_fact"}]
+
+    found = read(write(tmp_path, memory__knowledge_json={"version": 1, "entries": rows}))["memory/knowledge.json"]
+
+    [record] = found.items
+    assert (record.created_at.isoformat(), found.problems) == ("2026-03-01T08:00:00+00:00", [])
+    assert record.extra == {"created_at": "2026-03-01T10:00:00+02:00"}
+
+
 def test_invalid_knowledge_is_repaired_or_rejected(tmp_path):
     rows = [
         {"id": "1", "category": "hunch", "content": "c", "tags": "a, b"},

@@ -35,7 +35,7 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
     unknown_record,
 )
-from memoryhub.lib.layouts.times import read_epoch
+from memoryhub.lib.layouts.times import read_epoch, read_time
 from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("user_preference", "project_decision", "system_behavior", "learned_fact", "error_pattern")
@@ -128,10 +128,11 @@ def _messages(
 def _time(
     path: str, value: dict[str, Any], name: str, extra: dict[str, Any], problems: list[Problem]
 ) -> datetime | None:
-    """Parse seconds since 1970; keep the original value in ``extra`` if a datetime can't represent it."""
-    moment, repair = read_epoch(value.get(name))
+    """Parse seconds since 1970, or ISO 8601; keep a value that an export wouldn't write so in ``extra``."""
+    moment = read_time(value.get(name), UTC)
+    moment, repair = (moment, "") if moment else read_epoch(value.get(name))
     if moment and moment.timestamp() != value[name] and not repair:
-        extra[name] = value[name]  # finer than microseconds; an export restores it
+        extra[name] = value[name]  # text, or finer than microseconds
     if repair:
         extra[name] = value[name]
         action = "its value is kept" if moment is None else REPAIRED
