@@ -6,15 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from knowledge_app.models import Fact, Observation
+from knowledge_app.models import Fact, KnowledgeEntry, Observation
 from knowledge_app.services.decisions import decided_fields
 from knowledge_app.services.documents.editing import edit_fact, save_text, start_document
 from knowledge_app.services.documents.revisions import lock_document, revise_document
+from knowledge_app.services.rows import undoable_edits
 from knowledge_app.services.rows.agent_changes import change_entry_as_agent
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from sessions_app.models import Run
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON
+from sessions_app.services.runs import cancel_run
+from tests.hub import AGENT, NOW, PERSON, raises_code
 from tests.knowledge_app.test_edits import BY, knowledge
 
 pytestmark = pytest.mark.django_db
@@ -116,3 +118,20 @@ def test_the_states_of_edits_are_right_however_often_they_are_undone(workspace):
         runs.append(undo_edit(runs[-1], by=BY))
 
     assert [Run.objects.get(pk=run.pk).status for run in runs] == ["done", "undone", "done", "undone", "done"]
+
+
+def test_an_edit_whose_undoing_was_cancelled_can_still_be_undone(workspace, monkeypatch):
+    rows = [knowledge(workspace, f"fact {number}") for number in range(3)]
+    run = edit_rows(workspace, "knowledge", "withdraw", [row.pk for row in rows], by=BY)
+    with monkeypatch.context() as patch:
+        patch.setattr(undoable_edits, "AT_ONCE", 1)
+        undoing = undo_edit(run, by=BY)  # left to a worker
+    with raises_code("run_not_fitting", match="being undone"):
+        undo_edit(run, by=BY)
+
+    cancel_run(undoing, by=BY)
+
+    assert Run.objects.get(pk=run.pk).status == "done"
+    undo_edit(run, by=BY)
+    assert Run.objects.get(pk=run.pk).status == "undone"
+    assert not KnowledgeEntry.objects.exclude(withdrawn_at=None).exists()

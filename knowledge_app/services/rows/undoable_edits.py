@@ -29,6 +29,7 @@ from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.processes import this_process
 from sessions_app.models import Run, Workspace
+from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.runs import RunNotFitting, claim_run, fail_run, finish_run, hold_lease, renew_lease
 
@@ -66,14 +67,14 @@ def edit_rows(
         refuse_too_many_tags(workspace, [pk for group in groups for pk in group], values or {})
     options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
     options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
-    return _start(workspace, options, sum(len(group) for group in groups), by)
+    return _start(_request(workspace, options, sum(len(group) for group in groups), by), by)
 
 
 def undo_edit(run: Run, *, by: By) -> Run:
     """Restore every row that an edit changed and that hasn't changed since; return the run that does so.
 
-    An edit that failed or was cancelled halfway is undone as far as it was done. Raises RunNotFitting if it is
-    running, changed nothing, is final, or was undone already.
+    An edit that failed or was cancelled halfway is undone as far as it was done. It counts as undone when the
+    returned run is done. Raises RunNotFitting if it is running, changed nothing, is final, or was undone already.
     """
     with transaction.atomic():
         locked = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
@@ -83,18 +84,21 @@ def undo_edit(run: Run, *, by: By) -> Run:
             raise RunNotFitting(gettext("Run %(number)s is not an edit that can be undone now.") % {"number": run.pk})
         if is_final(locked):
             raise RunNotFitting(gettext("Edit %(number)s is final: it can't be undone.") % {"number": run.pk})
-        Run.objects.filter(pk=locked.pk).update(status=Run.Status.UNDONE)
+        live = Run.objects.filter(workspace=locked.workspace_id, kind=Run.Kind.EDIT, status__in=LIVE_STATUSES)
+        if any(options.get("of") == locked.pk for options in live.values_list("options", flat=True)):
+            raise RunNotFitting(gettext("Edit %(number)s is being undone already.") % {"number": run.pk})
         offered = Confirmation.objects.filter(pk=locked.options.get("confirmation", 0))
         offered.update(status=Confirmation.Status.OFFERED, decided_at=None, decided_by="")
-    options = {
-        "table": locked.options["table"],
-        "action": "undo",
-        "of": locked.pk,
-        "of_action": locked.options["action"],
-        "units": [[pk] for pk in touched],
-        "values": {},
-    }
-    return _start(locked.workspace, options, len(touched), by)
+        options = {
+            "table": locked.options["table"],
+            "action": "undo",
+            "of": locked.pk,
+            "of_action": locked.options["action"],
+            "units": [[pk] for pk in touched],
+            "values": {},
+        }
+        undoing = _request(locked.workspace, options, len(touched), by)
+    return _start(undoing, by)
 
 
 def is_final(run: Run) -> bool:
@@ -107,17 +111,25 @@ def has_steps(options: dict[str, Any]) -> bool:
     return options["action"] in STEPS or options.get("of_action") in STEPS
 
 
-def _start(workspace: Workspace, options: dict[str, Any], size: int, by: By) -> Run:
-    is_small = size <= (STEPS_AT_ONCE if has_steps(options) else AT_ONCE)
-    run = Run.objects.create(
+def _request(workspace: Workspace, options: dict[str, Any], size: int, by: By) -> Run:
+    return Run.objects.create(
         workspace=workspace,
         kind=Run.Kind.EDIT,
         options=options | {"actor": [by.actor.kind, by.actor.name]},
         requested_by=by.actor.name[:200],
-        not_before=by.at + HEAD_START if is_small else by.at,
+        not_before=by.at + HEAD_START if _is_small(options, size) else by.at,
         steps_total=size,
         created_at=by.at,
     )
+
+
+def _is_small(options: dict[str, Any], size: int) -> bool:
+    return size <= (STEPS_AT_ONCE if has_steps(options) else AT_ONCE)
+
+
+def _start(run: Run, by: By) -> Run:
+    """Carry out a small edit now; a large one is left to a worker."""
+    is_small = _is_small(run.options, run.steps_total)
     claimed = claim_run(run.pk, owner=this_process(), now=by.at + HEAD_START) if is_small else None
     if claimed is None:
         return run
