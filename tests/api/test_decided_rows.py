@@ -305,6 +305,23 @@ def test_what_a_person_approved_changes_when_a_person_approves(agent, is_undone)
     assert [one.status_code for one in answers] == ([200, 200] if is_undone else [202, 202])
 
 
+@pytest.mark.parametrize("is_import", [False, True])
+def test_an_approval_is_not_undone_over_the_words_of_a_person(agent, workspace, is_import):
+    agent("POST", "/knowledge", {"content": ORDER})
+    entry = KnowledgeEntry.objects.get()
+    approval = approve_row(HeldRow.objects.get(), by=by())
+    if is_import:
+        table = Table(["id", "workspace", "content"], [{"id": entry.pk, "workspace": workspace.slug, "content": NEW}])
+        import_rows("knowledge", table, source="", zone=UTC, by=by(), dry_run=False)
+    else:
+        save_entry(entry, {"content": NEW}, by=by())
+
+    with raises_code("row_changed"):
+        undo_approval(approval, by=by())
+
+    assert NEW in prompt(agent)
+
+
 def test_an_entry_into_which_a_person_merged_others_changes_when_a_person_approves(agent, entry, workspace):
     other = agent("POST", "/knowledge", {"content": f"{OLD}!", "tags": ["address"]}).json()["id"]
     merge_groups(workspace, [[entry.pk, other]], by=by())

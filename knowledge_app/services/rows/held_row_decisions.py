@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from django.db import transaction
 from django.db.models import Model
 from django.utils.translation import gettext
 
-from knowledge_app.models import HeldRow, HistoryEntry
+from knowledge_app.models import EditedRow, HeldRow, HistoryEntry
+from knowledge_app.services.decisions import PEOPLE, imports
 from knowledge_app.services.documents.history import withdraw_other_versions
-from knowledge_app.services.held_rows import LINKS, row_name, text_hash
+from knowledge_app.services.held_rows import LINKS, TEXTS, row_name, text_hash
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.database import db_retry
@@ -42,12 +46,17 @@ def approve_row(held: HeldRow, *, seen: str = "", by: By) -> AuditRecord:
 @db_retry.retried
 @transaction.atomic
 def undo_approval(approval: AuditRecord, *, by: By) -> None:
-    """Hold a row again that was approved. Raises Conflict if it is held again, withdrawn or deleted."""
+    """Hold a row again that was approved.
+
+    Raises Conflict if it is held again, withdrawn or deleted, or a person has changed its text since.
+    """
     model, link = next((model, link) for model, link in LINKS.items() if link == approval.object_kind)
     rows = model._default_manager.filter(workspace=approval.workspace, withdrawn_at=None, hold=None)
     row = rows.select_for_update(of=("self",)).filter(pk=approval.object_id).first()
     if row is None:
         raise Conflict(gettext("This row was held again, withdrawn or deleted meanwhile."), code="already_decided")
+    if _is_retexted(row, approval.at):
+        raise Conflict(gettext("Someone has changed this text since it was approved."), code="row_changed")
     detail = approval.detail
     HeldRow.objects.create(
         findings=detail["findings"],
@@ -60,6 +69,18 @@ def undo_approval(approval: AuditRecord, *, by: By) -> None:
         withdrawn_at=None
     )
     record(by, "row.held", link, row.pk, f"Approval of {row_name(row)} undone", workspace=approval.workspace)
+
+
+def _is_retexted(row: Any, since: datetime) -> bool:
+    """Tell whether a person has edited or imported a text of a row since a moment."""
+    table = _table_of(type(row))
+    edits = EditedRow.objects.filter(run__workspace=row.workspace_id, table=table, object_id=row.pk)
+    later = edits.filter(run__created_at__gt=since).values_list("run__options", "before")
+    texts = set(TEXTS[type(row)])
+    if any(options["actor"][0] in PEOPLE and texts & (before or {}).keys() for options, before in later):
+        return True
+    times = [moment for moment in imports(row.workspace)[table] if moment > since]
+    return bool(times) and row.history.filter(history_date__in=times).exists()
 
 
 @db_retry.retried
