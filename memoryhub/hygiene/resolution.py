@@ -21,7 +21,14 @@ from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext
 
 from knowledge_app.models import Concern, Fact, KnowledgeEntry, MemoryDocument, Observation
-from knowledge_app.services.documents.editing import bring_back, curate_facts, edit_fact, remove_facts, revise_fact
+from knowledge_app.services.documents.editing import (
+    added_again,
+    bring_back,
+    curate_facts,
+    edit_fact,
+    remove_facts,
+    revise_fact,
+)
 from knowledge_app.services.documents.fact_states import restore_states
 from knowledge_app.services.rows.edit_tables import CONCERNS
 from knowledge_app.services.rows.knowledge import clean_content, save_entry
@@ -347,11 +354,10 @@ def _bring_back(run: Run, pks: Sequence[int], by: By) -> list[list[int]]:
     revived = []
     facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=pks, died__isnull=False)
     for fact in facts.order_by("document", "line", "id"):
-        living = Fact.objects.filter(document=fact.document_id, died=None, text=fact.text).order_by("-id")
-        heir = living.first()
+        heir = added_again(fact)
         if heir is None:
             bring_back(fact, by=by)
-            heir = living.first()
+            heir = added_again(fact)
         if heir is not None:
             _repoint(fact, heir)
             revived.append([fact.pk, heir.pk])

@@ -265,6 +265,17 @@ def test_a_fact_that_somebody_restored_is_not_added_again(workspace):
     assert Concern.objects.get(status="open").object_id == Fact.objects.get(died=None).pk
 
 
+def test_of_two_equal_facts_the_removed_one_returns(workspace):
+    facts(workspace, SAME, SAME)
+    scan(workspace)
+    run = keep(workspace, pks(kind="duplicate"), other=False, by=BY)
+    assert Fact.objects.filter(died=None).count() == 1
+
+    undo_run(fresh(run), by=BY)
+
+    assert Fact.objects.filter(died=None, text=SAME).count() == 2
+
+
 def test_verifying_can_be_undone_and_redone_for_the_words_that_a_person_saw(workspace):
     fact, other = facts(workspace, "fact of one", "fact of another one")
     Fact.objects.update(review_by=OLD.date())

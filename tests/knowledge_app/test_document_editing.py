@@ -117,6 +117,18 @@ def test_a_removed_fact_is_findable_and_comes_back_in_its_section(document):
     assert not check_memory().broken
 
 
+def test_a_fact_that_two_people_restore_returns_once(document):
+    fact = Fact.objects.get(text="pool limit 40")
+    remove_facts(document, [fact.pk], by=By(PERSON, NOW))
+    fact.refresh_from_db()
+    bring_back(fact, by=By(PERSON, NOW))
+
+    with raises_code("already_decided"):
+        bring_back(fact, by=By(PERSON, NOW))
+
+    assert text_of(document) == TEXT
+
+
 def curate(document, text):
     """Pin, verify and date a fact; return its values."""
     fact = Fact.objects.get(text=text, died=None)

@@ -237,13 +237,23 @@ def _end_of_section(text: str, title: str) -> int:
 def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
     """Restore a removed fact at the end of its section, or of the document if the section is gone.
 
-    It keeps its pin and dates.
+    It keeps its pin and dates. Raises Conflict if it was added again meanwhile.
     """
     document = lock_document(fact.document_id)
+    if added_again(fact):
+        words = gettext("%(document)s has this fact again already.")
+        raise Conflict(words % {"document": document.name}, code="already_decided")
     text = _with_fact_again(document, document.head.content if document.head else "", fact)
     revision = revise_document(document, text, base=document.head, by=by, reason="brought a fact back")
     Fact.objects.filter(born=revision, text=fact.text).update(**_curation(fact))
     return revision
+
+
+def added_again(fact: Fact) -> Fact | None:
+    """Return the fact with which the words of a removed one were added again, if they were."""
+    died = Fact.objects.filter(pk=fact.pk).values("died")
+    later = Fact.objects.filter(document=fact.document_id, died=None, text=fact.text, born__gt=died)
+    return later.order_by("-id").first()
 
 
 def _with_fact_again(document: MemoryDocument, text: str, fact: Fact) -> str:
