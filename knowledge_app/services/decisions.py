@@ -85,6 +85,11 @@ def _is_by_person(fact: Fact) -> bool:
     return bool(fact.corrected_id or fact.accepted_id) or fact.born.author_kind in PEOPLE
 
 
+def is_by_person(options: Mapping[str, Any]) -> bool:
+    """Tell whether the options of an edit name a person as its author."""
+    return (options.get("actor") or [""])[0] in PEOPLE
+
+
 def _decided(row: Any, edited: set[str], names: Sequence[str]) -> set[str]:
     if row.withdrawn_at and "withdrawn_at" in edited:
         return {*names, "withdrawn_at"}
@@ -100,7 +105,7 @@ def _edited(rows: Sequence[Any]) -> Iterator[tuple[int, Collection[str]]]:
         run__workspace=rows[0].workspace_id, table=NAMES[model], object_id__in=[row.pk for row in rows]
     )
     for pk, before, options in edits.values_list("object_id", "before", "run__options"):
-        if (options.get("actor") or [""])[0] in PEOPLE:
+        if is_by_person(options):
             yield pk, _named(model, options["action"], before or {})
 
 

@@ -14,7 +14,7 @@ from django.db.models.functions import Length
 from django.utils.dateparse import parse_datetime
 
 from knowledge_app.models import CachedResponse, EditedRow
-from knowledge_app.services.decisions import PEOPLE
+from knowledge_app.services.decisions import is_by_person
 from knowledge_app.services.held_rows import Finding, text_findings
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.layouts.records import CachedResponseRecord
@@ -115,7 +115,7 @@ def invalidated(workspace: Workspace, records: Iterable[CachedResponseRecord]) -
     found = set()
     for before, after, options, at in edits.values_list("before", "after", "run__options", "run__created_at"):
         record = wanted.get((before or {}).get("key", ""))
-        is_removal = after is None and (options.get("actor") or [""])[0] in PEOPLE
+        is_removal = after is None and is_by_person(options)
         if before and record and is_removal and _is_old(record, before, at):
             found.add(record.key)
     return found

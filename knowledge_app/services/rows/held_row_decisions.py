@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.utils.translation import gettext
 
 from knowledge_app.models import EditedRow, HeldRow, HistoryEntry
-from knowledge_app.services.decisions import PEOPLE, imports
+from knowledge_app.services.decisions import imports, is_by_person
 from knowledge_app.services.documents.history import withdraw_other_versions
 from knowledge_app.services.held_rows import LINKS, TEXTS, row_name, text_hash
 from knowledge_app.services.rows.edit_tables import TABLES
@@ -77,7 +77,7 @@ def _is_retexted(row: Any, since: datetime) -> bool:
     edits = EditedRow.objects.filter(run__workspace=row.workspace_id, table=table, object_id=row.pk)
     later = edits.filter(run__created_at__gt=since).values_list("run__options", "before")
     texts = set(TEXTS[type(row)])
-    if any(options["actor"][0] in PEOPLE and texts & (before or {}).keys() for options, before in later):
+    if any(is_by_person(options) and texts & (before or {}).keys() for options, before in later):
         return True
     times = [moment for moment in imports(row.workspace)[table] if moment > since]
     return bool(times) and row.history.filter(history_date__in=times).exists()
