@@ -46,7 +46,8 @@ hypothesis_settings.load_profile("no deadline")
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server", "upgraded"}
 MIGRATED_TABLES = {"django_content_type", "auth_permission"}
 LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # see pytest_collection_modifyitems
-EVERY_CASE = ("tests/lib/", "tests/search/", "tests/upgrading/")  # their cases are different statements
+DIFFERENT_STATEMENTS = ("integrity", "lib", "search", "spreadsheets", "time_travel", "upgrading")
+EVERY_CASE = tuple(f"tests/{name}/" for name in DIFFERENT_STATEMENTS)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
