@@ -66,7 +66,8 @@ def _sender(request: HttpRequest) -> str:
     if not url_has_allowed_host_and_scheme(page, {request.get_host()}):
         return ""
     parts = urlsplit(page)
-    return urlunsplit(("", "", parts.path, parts.query, ""))
+    path = urlunsplit(("", "", parts.path, parts.query, ""))
+    return path if url_has_allowed_host_and_scheme(path, None) else ""  # not //another.host/
 
 
 class require_second_factor:  # noqa: N801 (named like a function, as settings list it)

@@ -208,6 +208,7 @@ def test_an_open_page_of_a_deactivated_user_redirects_to_the_login(workspace, vi
     [
         ("http://testserver/inbox/?item=change-1", "%2Finbox%2F%3Fitem%3Dchange-1"),
         ("https://elsewhere.example/inbox/", "/inbox/decide/"),
+        ("http://testserver//elsewhere.example/inbox/", "/inbox/decide/"),
         ("", "/inbox/decide/"),
     ],
 )
