@@ -16,7 +16,8 @@ document.querySelectorAll("[data-slider]").forEach((slider) => {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   });
   slider.addEventListener("keydown", (event) => { /* a second at a time would lead nowhere */
-    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    const right = getComputedStyle(slider).direction === "rtl" ? -1 : 1;
+    const by = { ArrowLeft: -right, ArrowDown: -1, ArrowRight: right, ArrowUp: 1 }[event.key];
     if (scale === 1 || !by) return;
     event.preventDefault();
     slider.valueAsNumber += by * Math.max(1, Math.round((slider.max - slider.min) / 200));
