@@ -232,10 +232,10 @@ def retry_run(run: Run, *, by: By, **options_update: Any) -> Run:
     """Queue a parked, failed or cancelled run again, with more options. Raises RunNotFitting.
 
     ``method="heuristic"`` runs without a model: a compression by rule, a consolidation by archiving the entries as
-    they are (``note``: with the note in their place). Permanent deletions and rejected proposals can't be retried.
+    they are (``note``: with the note in their place). Permanent deletions and agents' proposals can't be retried.
     """
     if run.kind == Run.Kind.EDIT and run.origin == Run.Origin.AGENT:
-        raise RunNotFitting(gettext("A rejected proposal can't be tried again. Make the change yourself."))
+        raise RunNotFitting(gettext("An agent's proposal can't be tried again. Make the change yourself."))
     if run.options.get("action") == "delete":
         words = gettext("Deletions can't be retried. Ask an operator to select the remaining sessions.")
         raise RunNotFitting(words)
