@@ -22,10 +22,10 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Concern, Fact, KnowledgeEntry, MemoryDocument, Observation
 from knowledge_app.services.documents.editing import (
-    added_again,
     bring_back,
     curate_facts,
     edit_fact,
+    is_back,
     remove_facts,
     revise_fact,
 )
@@ -156,8 +156,7 @@ def _reword(workspace: Workspace, place: Place, text: str, by: By) -> dict[str, 
     row = Observation.objects.get(workspace=workspace, pk=pk)
     if row.content == text.strip():
         return {}
-    values = {"content": clean_content(text)}
-    return {"runs": [edit_rows(workspace, table, "assign", [pk], values=values, by=by).pk]}
+    return {"runs": [edit_rows(workspace, table, "assign", [pk], values={"content": clean_content(text)}, by=by).pk]}
 
 
 def _withdraw_pairs(workspace: Workspace, pairs: dict[Place, tuple[Place, bool]], by: By) -> dict[str, Any]:
@@ -300,8 +299,7 @@ def _resolve(workspace: Workspace, concerns: Sequence[Concern], along: dict[str,
 
 def _mark(workspace: Workspace, concerns: Sequence[Concern], status: str, along: dict[str, Any], by: By) -> Run:
     pks = [concern.pk for concern in concerns]
-    values = {"status": status}
-    return edit_rows(workspace, CONCERNS, "assign", pks, values=values, along=along, by=by)
+    return edit_rows(workspace, CONCERNS, "assign", pks, values={"status": status}, along=along, by=by)
 
 
 def _count(concerns: Sequence[Concern]) -> str:
@@ -350,17 +348,18 @@ def _restore_texts(run: Run, texts: Sequence[Sequence[Any]], by: By) -> list[lis
 
 
 def _bring_back(run: Run, pks: Sequence[int], by: By) -> list[list[int]]:
-    """Add removed facts again that the document lacks; return the key of each with that of the new one."""
-    revived = []
+    """Add removed facts again unless somebody did; return the key of each added one with that of the new one."""
+    revived: list[list[int]] = []
+    heirs: list[int] = []
     facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=pks, died__isnull=False)
     for fact in facts.order_by("document", "line", "id"):
-        heir = added_again(fact)
-        if heir is None:
-            bring_back(fact, by=by)
-            heir = added_again(fact)
-        if heir is not None:
+        same = Fact.objects.filter(document=fact.document_id, died=None, text=fact.text).exclude(pk__in=heirs)
+        is_there = is_back(fact)
+        born = Q(born__gt=fact.died_id) if is_there else Q(born=bring_back(fact, by=by))
+        if heir := same.filter(born).order_by("id").first():
             _repoint(fact, heir)
-            revived.append([fact.pk, heir.pk])
+            heirs.append(heir.pk)
+            revived += [] if is_there else [[fact.pk, heir.pk]]
     return revived
 
 
@@ -371,10 +370,11 @@ def _revived(pairs: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _repoint(fact: Fact, heir: Fact) -> None:
-    """Point the concerns about a removed fact at the fact that replaced it."""
+    """Point the concerns about a removed fact at the fact that replaced it, except those that are about both."""
     concerns = Concern.objects.filter(workspace=fact.workspace_id)
-    concerns.filter(table=FACTS, object_id=fact.pk).update(object_id=heir.pk)
-    concerns.filter(other_table=FACTS, other_id=fact.pk).update(other_id=heir.pk)
+    first, other = Q(table=FACTS, object_id=heir.pk), Q(other_table=FACTS, other_id=heir.pk)
+    concerns.filter(table=FACTS, object_id=fact.pk).exclude(other).update(object_id=heir.pk)
+    concerns.filter(other_table=FACTS, other_id=fact.pk).exclude(first).update(other_id=heir.pk)
 
 
 def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> list[list[Any]]:

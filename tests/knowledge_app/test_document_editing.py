@@ -129,6 +129,22 @@ def test_a_fact_that_two_people_restore_returns_once(document):
     assert text_of(document) == TEXT
 
 
+@pytest.mark.parametrize("is_together", [True, False])
+def test_each_of_two_equal_facts_can_be_restored_once(document, is_together):
+    save(document, TEXT + "\n# Limits\n- pool limit 40\n", 1)
+    both = list(Fact.objects.filter(text="pool limit 40"))
+    for removed in [both] if is_together else [both[:1], both[1:]]:
+        remove_facts(document, [fact.pk for fact in removed], by=By(PERSON, NOW))
+
+    for fact in both:
+        fact.refresh_from_db()
+        bring_back(fact, by=By(PERSON, NOW))
+
+    assert text_of(document).count("pool limit 40\n") == 2
+    with raises_code("already_decided"):
+        bring_back(both[0], by=By(PERSON, NOW))
+
+
 def curate(document, text):
     """Pin, verify and date a fact; return its values."""
     fact = Fact.objects.get(text=text, died=None)

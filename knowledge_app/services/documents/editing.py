@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
+from itertools import accumulate
 from typing import Any
 
 from django.db import transaction
@@ -237,10 +238,10 @@ def _end_of_section(text: str, title: str) -> int:
 def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
     """Restore a removed fact at the end of its section, or of the document if the section is gone.
 
-    It keeps its pin and dates. Raises Conflict if it was added again meanwhile.
+    It keeps its pin and dates. Raises Conflict if it is there again already.
     """
     document = lock_document(fact.document_id)
-    if added_again(fact):
+    if is_back(fact):
         words = gettext("%(document)s has this fact again already.")
         raise Conflict(words % {"document": document.name}, code="already_decided")
     text = _with_fact_again(document, document.head.content if document.head else "", fact)
@@ -249,11 +250,12 @@ def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
     return revision
 
 
-def added_again(fact: Fact) -> Fact | None:
-    """Return the fact with which the words of a removed one were added again, if they were."""
-    died = Fact.objects.filter(pk=fact.pk).values("died")
-    later = Fact.objects.filter(document=fact.document_id, died=None, text=fact.text, born__gt=died)
-    return later.order_by("-id").first()
+def is_back(fact: Fact) -> bool:
+    """Tell whether a document has the words of a removed fact as often as it ever had them at once."""
+    facts = Fact.objects.filter(document=fact.document_id, text=fact.text).values_list("born", "died")
+    changes = [(born, 1) for born, _ in facts] + [(died, -1) for _, died in facts if died is not None]
+    counts = list(accumulate(change for _, change in sorted(changes)))
+    return counts[-1] == max(counts)
 
 
 def _with_fact_again(document: MemoryDocument, text: str, fact: Fact) -> str:
