@@ -381,19 +381,18 @@ def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> list[lis
     """Restore the dates of facts that haven't changed since the action; return the data for undoing that."""
     restored = []
     for pk, verified, review_by, verified_now, review_now in dates:
-        fact = Fact.objects.filter(
-            workspace=run.workspace_id,
-            pk=pk,
-            last_verified_at=parse_datetime(verified_now) if verified_now else None,
-            review_by=parse_date(review_now) if review_now else None,
-        ).first()
-        at = parse_datetime(verified) if verified else None
+        facts = Fact.objects.filter(workspace=run.workspace_id, pk=pk, **_dates(verified_now, review_now))
+        fact, dates_then = facts.first(), _dates(verified, review_by)
+        at = dates_then["last_verified_at"]
         if fact is None or (at and verified != verified_now and not was_verified(fact, {}, at)):
             continue
-        fact.last_verified_at, fact.review_by = at, parse_date(review_by) if review_by else None
-        fact.save(update_fields=["last_verified_at", "review_by"])
-        restored.append([pk, verified_now, review_now, verified, review_by])
+        if facts.filter(text=fact.text).update(**dates_then):  # others may change them meanwhile
+            restored.append([pk, verified_now, review_now, verified, review_by])
     if count := len(restored):
         text = f"Earlier dates restored on {count} fact{'' if count == 1 else 's'}"
         record(by, "facts.curated", "run", run.pk, text, workspace=run.workspace)
     return restored
+
+
+def _dates(verified: str | None, review_by: str | None) -> dict[str, Any]:
+    return {"last_verified_at": parse_datetime(verified or ""), "review_by": parse_date(review_by or "")}

@@ -292,6 +292,18 @@ def test_verifying_can_be_undone_and_redone_for_the_words_that_a_person_saw(work
         assert dates == {fact.pk: BY.at if verified else None, other.pk: None}
 
 
+def test_a_verification_made_during_an_undo_is_kept(workspace, monkeypatch):
+    facts(workspace, "Ines likes tea")
+    Fact.objects.update(review_by=OLD.date(), last_verified_at=OLD - timedelta(days=1))
+    scan(workspace)
+    run, later = verify(workspace, pks(), by=BY), BY.at + timedelta(hours=1)
+    monkeypatch.setattr(resolution, "was_verified", lambda *_: Fact.objects.update(last_verified_at=later))
+
+    undo_run(fresh(run), by=BY)
+
+    assert Fact.objects.get().last_verified_at == later
+
+
 def test_an_action_can_be_undone_only_once(workspace):
     facts(workspace, f"fact of {TOKEN}")
     scan(workspace)
