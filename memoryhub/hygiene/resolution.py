@@ -33,7 +33,7 @@ from knowledge_app.services.documents.fact_states import restore_states
 from knowledge_app.services.rows.edit_tables import CONCERNS
 from knowledge_app.services.rows.knowledge import clean_content, save_entry
 from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
-from knowledge_app.services.rows.verified_texts import was_verified
+from knowledge_app.services.rows.verified_texts import reworded_since
 from memoryhub.hygiene.clusters import concerns_of_cluster
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
 from memoryhub.hygiene.seen import check_texts
@@ -380,13 +380,14 @@ def _repoint(fact: Fact, heir: Fact) -> None:
 def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> list[list[Any]]:
     """Restore the dates of facts that haven't changed since the action; return the data for undoing that."""
     restored = []
+    facts = Fact.objects.filter(workspace=run.workspace_id).in_bulk([pk for pk, *_ in dates])
+    verified_at = {pk: datetime.fromisoformat(then) for pk, then, _, now, _ in dates if then and then != now}
+    reworded = reworded_since(facts.values(), verified_at)
     for pk, verified, review_by, verified_now, review_now in dates:
-        facts = Fact.objects.filter(workspace=run.workspace_id, pk=pk, **_dates(verified_now, review_now))
-        fact, dates_then = facts.first(), _dates(verified, review_by)
-        at = dates_then["last_verified_at"]
-        if fact is None or (at and verified != verified_now and not was_verified(fact, {}, at)):
+        if pk not in facts or pk in reworded:
             continue
-        if facts.filter(text=fact.text).update(**dates_then):  # others may change them meanwhile
+        unchanged = Fact.objects.filter(pk=pk, text=facts[pk].text, **_dates(verified_now, review_now))
+        if unchanged.update(**_dates(verified, review_by)):
             restored.append([pk, verified_now, review_now, verified, review_by])
     if count := len(restored):
         text = f"Earlier dates restored on {count} fact{'' if count == 1 else 's'}"

@@ -297,7 +297,12 @@ def test_a_verification_made_during_an_undo_is_kept(workspace, monkeypatch):
     Fact.objects.update(review_by=OLD.date(), last_verified_at=OLD - timedelta(days=1))
     scan(workspace)
     run, later = verify(workspace, pks(), by=BY), BY.at + timedelta(hours=1)
-    monkeypatch.setattr(resolution, "was_verified", lambda *_: Fact.objects.update(last_verified_at=later))
+
+    def verify_now(*_):
+        Fact.objects.update(last_verified_at=later)
+        return set()
+
+    monkeypatch.setattr(resolution, "reworded_since", verify_now)
 
     undo_run(fresh(run), by=BY)
 

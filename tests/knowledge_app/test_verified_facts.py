@@ -5,16 +5,21 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.models import Concern, Fact, MemoryDocument
 from knowledge_app.services.documents.editing import curate_facts, edit_fact, restore_revision
 from knowledge_app.services.documents.fact_edits import undo_revision
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.proposals import append_fact, write_text
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
+from memoryhub.hygiene.resolution import undo_resolution, verify
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 from tests.hub import AGENT, NOW, PERSON
+from tests.hygiene.test_scanning import scan
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Facts\n" + "".join(f"- The lamp {n} is in room {n}\n" for n in range(40))
@@ -134,3 +139,34 @@ def test_words_that_nobody_saw_are_not_verified_after_undo(document):
     undo_revision(document, document.head.number, by=By(PERSON, LATER))
 
     assert not is_verified("The lamp 3 is in room 3")
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_redoing_verifications_reads_once_what_was_reworded(document, count):
+    facts = list(Fact.objects.order_by("line")[:count].values_list("pk", flat=True))
+    by = By(PERSON, LATER)
+    undoing = undo_edit(edit_rows(document.workspace, "facts", "verify", facts, by=by), by=by)
+
+    with CaptureQueriesContext(connection) as queries:
+        undo_edit(undoing, by=by)
+
+    assert Fact.objects.filter(last_verified_at=LATER).count() == count
+    assert len([one for one in queries if '"object_id" IN (SELECT' in one["sql"]]) == 1
+    assert len([one for one in queries if one["sql"].startswith("SELECT")]) < 20
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_redoing_verifications_by_hygiene_reads_once_what_was_reworded(document, count):
+    facts = Fact.objects.filter(pk__in=list(Fact.objects.order_by("line")[:count].values_list("pk", flat=True)))
+    facts.update(review_by=NOW.date() - timedelta(days=1), last_verified_at=None)
+    scan(document.workspace)
+    by = By(PERSON, LATER)
+    stale = Concern.objects.filter(kind="stale").values_list("pk", flat=True)
+    undoing = undo_resolution(verify(document.workspace, list(stale), by=by), by=by)
+
+    with CaptureQueriesContext(connection) as queries:
+        undo_resolution(undoing, by=by)
+
+    assert Fact.objects.filter(last_verified_at=LATER).count() == count
+    assert len([one for one in queries if '"object_id" IN (SELECT' in one["sql"]]) == 1
+    assert len([one for one in queries if one["sql"].startswith("SELECT")]) < 40

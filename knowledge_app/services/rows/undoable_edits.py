@@ -16,7 +16,7 @@ from django.db.models import F, Field, Model
 from django.utils.translation import gettext, gettext_noop, override
 from simple_history.utils import bulk_update_with_history
 
-from knowledge_app.models import Confirmation, EditedRow
+from knowledge_app.models import Confirmation, EditedRow, Fact
 from knowledge_app.services.decisions import FROM_FILES, REPEATING
 from knowledge_app.services.held_rows import review_changes
 from knowledge_app.services.rows.derived_columns import derive
@@ -24,7 +24,7 @@ from knowledge_app.services.rows.edit_tables import TABLES, Table
 from knowledge_app.services.rows.row_changes import CHANGES, PAST_TENSES, Changes, Values
 from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, undo_step
 from knowledge_app.services.rows.tag_limit import refuse_too_many_tags
-from knowledge_app.services.rows.verified_texts import verified_before, was_verified
+from knowledge_app.services.rows.verified_texts import leave_unverified, verified_before, was_verified
 from memoryhub.lib.database import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.processes import this_process
@@ -204,9 +204,7 @@ def _changes(run: Run, table: Table, rows: dict[int, Model], units: list[list[in
         values = _typed(table, values)
     for unit in units:
         present = [rows[pk] for pk in unit if pk in rows]
-        if (
-            present and present[0].pk == unit[0]
-        ):  # skip groups whose first row is gone: there is nothing to merge into
+        if present and present[0].pk == unit[0]:  # a group whose first row is gone has nothing to merge into
             changes |= change(present, values, now)
     return changes
 
@@ -216,10 +214,9 @@ def _run_steps(run: Run, rows: Sequence[Model], now: datetime) -> None:
     by, action = By(Actor(*run.options["actor"]), now), run.options["action"]
     keys = [row.pk for row in rows]  # deleted rows lose their keys
     if action == "undo":
-        earlier = EditedRow.objects.filter(run=run.options["of"], object_id__in=keys).values_list(
-            "object_id", "after"
-        )
-        done: dict[int, Values] = {pk: {} for pk, result in earlier if undo_step(result or {}, by=by)}
+        earlier = EditedRow.objects.filter(run=run.options["of"], object_id__in=keys)
+        results = earlier.values_list("object_id", "after")
+        done: dict[int, Values] = {pk: {} for pk, result in results if undo_step(result or {}, by=by)}
     else:
         step, values = STEPS[action], run.options["values"]
         taken = {pk: step(row, values, by) for pk, row in zip(keys, rows, strict=True)}
@@ -242,6 +239,8 @@ def _undo_changes(run: Run, table: Table, rows: dict[int, Model], pks: Sequence[
                 changes[edited.object_id] = {}
         elif row is not None and _is_unchanged_since(row, edited.after):
             changes[edited.object_id] = None if edited.before is None else _put_back(table, row, edited)
+    if table.model is Fact:
+        leave_unverified(rows, changes)
     return changes
 
 
@@ -261,10 +260,10 @@ def _is_unchanged_since(row: Model, after: Values) -> bool:
 def _put_back(table: Table, row: Any, edited: Any) -> Values:
     """Return a row's earlier values, keeping accesses counted since, and the text as verified as it was."""
     values = _typed(table, edited.before)
-    verified_at = getattr(row, "last_verified_at", None)
-    if verified_at and verified_at > edited.made_at and REPEATING.get(table.model) in values:
+    verified_at, text = getattr(row, "last_verified_at", None), REPEATING.get(table.model)
+    if verified_at and verified_at > edited.made_at and text in values:
         values.setdefault("last_verified_at", verified_before(row, edited.made_at))
-    elif (again := values.get("last_verified_at")) and not was_verified(row, values, again):
+    elif text and (again := values.get("last_verified_at")) and not was_verified(row, values, again):
         del values["last_verified_at"]
     if "access_count" in values:
         values["access_count"] = max(0, row.access_count - edited.after["access_count"] + values["access_count"])
