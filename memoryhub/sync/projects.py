@@ -65,7 +65,8 @@ def choose_project(folder: Folder, found: DetectedLayout, name: str) -> tuple[De
     if chosen:
         message = f"This folder contains {len(projects)} projects. Choose which to import."
         raise Invalid(message, code="several_projects")
-    known = Workspace.objects.filter(path=str(folder.path)).exclude(project="").values_list("project", flat=True)
+    rows = Workspace.objects.filter(path=str(folder.path), layout=found.layout).exclude(project="")
+    known = rows.values_list("project", flat=True)
     name = name or ("" if found.project or len(known) != 1 else known[0])
     if not name or name == found.project:
         return found, None

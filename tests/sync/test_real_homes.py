@@ -19,7 +19,7 @@ from memoryhub.sync.watched_paths import home_stamps, places_to_watch
 from sessions_app.models import Session, Workspace
 from sessions_app.models.conversations import channel_of
 from sessions_app.services.audit import By
-from tests.hub import PERSON, run_jobs
+from tests.hub import PERSON, raises_code, run_jobs
 from tests.lib.layouts import test_codex as codex_files
 from tests.lib.layouts import test_hermes as hermes_files
 from tests.lib.layouts import test_opencode as opencode_files
@@ -134,6 +134,30 @@ def test_an_import_of_a_damaged_store_keeps_to_its_workspace(tmp_path, settings)
 
     assert again.workspace == workspace
     assert [(one.file, one.outcome) for one in again.tally.problems] == [("opencode.db", "rejected")]
+
+
+@pytest.mark.parametrize(
+    ("layout", "path", "text"),
+    [
+        ("server-memory", "memory.jsonl", '{"type":"entity","name":"Ana","observations":["tea"]}'),
+        ("auto", "memory/MEMORY.md", "# Facts\n\n- likes tea\n"),
+    ],
+)
+def test_the_memory_of_another_program_in_a_known_home_gets_its_own_workspace(tmp_path, settings, layout, path, text):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    by = By(PERSON, timezone.now())
+    codex_files.write(tmp_path, [codex_files.meta(), codex_files.said("user", "tea")])
+    workspace = import_workspace(tmp_path, by=by).workspace
+    shutil.rmtree(tmp_path / "sessions")
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text(text)
+
+    with raises_code("unknown_project"):
+        import_workspace(tmp_path, by=by, layout=layout, project=workspace.project)
+    new = import_workspace(tmp_path, by=by, layout=layout)
+
+    assert (new.workspace == workspace, sum(new.tally.added.values())) == (False, 1)
+    assert Workspace.objects.get(pk=workspace.pk).layout == "codex"
 
 
 def test_the_page_lists_them(program, admin_client):
