@@ -13,7 +13,7 @@ from memoryhub.lib.text.list_alignment import Alignment
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH, channel_of
-from sessions_app.services.file_values import merged_values
+from sessions_app.services.file_values import MERGED, merged_values
 from sessions_app.services.session_links import stored_links
 
 
@@ -31,12 +31,27 @@ class SessionPlan:
     alike: int = 0  # leading entries that equal an epoch's before the file diverges
 
 
+def is_older_copy(record: SessionRecord, plan: SessionPlan) -> bool:
+    """Tell whether a file is shorter and older than the session, such as a restored backup or a copy beside it."""
+    if plan.session is None or plan.alignment.verdict != "shorter":
+        return False
+    updated_at = _updated_at(record)
+    return updated_at is not None and updated_at < plan.session.updated_at
+
+
+def _updated_at(record: SessionRecord) -> datetime | None:
+    times = (entry.occurred_at for entry in record.entries if entry.occurred_at)
+    return record.updated_at or max(times, default=None)
+
+
 def session_values(
     record: SessionRecord, plan: SessionPlan, source: SourceFile | None, tally: ImportCounts, path: str
 ) -> dict[str, str]:
     """Return the values in which the file doesn't simply win."""
     if plan.session is None or not plan.is_current:
         return {}
+    if is_older_copy(record, plan):
+        return {name: getattr(plan.session, name) for name in MERGED}
     values, problems = merged_values(plan.session, record, source, path)
     if plan.opens_epoch:
         return {"title": values["title"]}
@@ -49,7 +64,7 @@ def save_session(
 ) -> tuple[Session, bool]:
     """Create the session or update its fields; return whether they changed."""
     times = [entry.occurred_at for entry in record.entries if entry.occurred_at]
-    updated_at = record.updated_at or max(times, default=None)
+    updated_at = _updated_at(record)
     values: dict[str, Any] = {
         "title": record.title,
         "summary_text": record.summary_text,
@@ -72,10 +87,10 @@ def save_session(
     session = plan.session
     if not plan.is_current:
         return session, False
-    if updated_at is None:
-        del values["updated_at"]
-    elif plan.alignment.verdict == "shorter" and updated_at < session.updated_at:  # an older copy of the file
+    if is_older_copy(record, plan):
         del values["updated_at"], values["extra"]
+    elif updated_at is None:
+        del values["updated_at"]
     if plan.opens_epoch:
         values |= {"epoch": plan.epoch, "last_consolidated": 0}
     changed = [name for name, value in values.items() if getattr(session, name) != value]

@@ -20,6 +20,7 @@ from sessions_app.services.file_values import remember_values
 from sessions_app.services.imported_sessions import (
     SessionPlan,
     add_summaries,
+    is_older_copy,
     measure_summaries,
     save_session,
     session_values,
@@ -64,7 +65,7 @@ def import_conversation(
         if recount_needed or plan.session is None:
             recount_session(session)
         source = source or SourceFile(workspace=workspace, path=path)
-        if plan.is_current:
+        if plan.is_current and not is_older_copy(record, plan):
             remember_values(source, record)
         source.session, source.epoch = session, plan.epoch
     return tally, source
@@ -84,7 +85,7 @@ def _import_by_id(
         if +counts.added or +counts.updated:
             recount_session(session)
         source = source or SourceFile(workspace=workspace, path=path)
-        if plan.session.is_current:
+        if plan.session.is_current and not is_older_copy(record, plan.session):
             remember_values(source, record)
         source.session, source.epoch = session, plan.session.epoch
     return counts, source

@@ -98,15 +98,21 @@ def test_a_shorter_file_removes_nothing_and_is_flagged(workspace):
 
 def test_an_older_copy_of_a_file_changes_nothing_however_often_it_is_read(workspace):
     """Such as a copy beside it, or a restored backup."""
-    new = session_record("a", "b", "c", updated_at=NOW.replace(day=3), extra={"total": 3})
+    values = {"title": "New", "summary_text": "Three steps.", "extra": {"total": 3}}
+    new = session_record("a", "b", "c", updated_at=NOW.replace(day=3), **values)
     take(workspace, new)
 
-    older = session_record("a", "b", updated_at=NOW.replace(day=2), extra={"total": 2})
+    values = {"title": "Old", "summary_text": "Two steps.", "extra": {"total": 2}}
+    older = session_record("a", "b", updated_at=NOW.replace(day=2), **values)
     counts = [take(workspace, older, "sessions/copy.jsonl"), take(workspace, new), take(workspace, older)]
 
     assert not any(+each.added or +each.updated for each in counts)
     session = Session.objects.get()
     assert (session.updated_at, session.extra) == (NOW.replace(day=3), {"total": 3})
+    assert (session.title, session.summary_text) == ("New", "Three steps.")
+    values = {"title": "Newer", "summary_text": "Four steps."}
+    newer = session_record("a", "b", "c", "d", updated_at=NOW.replace(day=4), **values)
+    assert not take(workspace, newer).problems
 
 
 def test_equal_messages_are_two_entries(workspace):

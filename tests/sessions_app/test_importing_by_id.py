@@ -175,13 +175,13 @@ def test_a_session_keeps_what_its_file_lacks(workspace):
     assert Session.objects.get().missing_since is None
 
 
-def test_an_older_copy_does_not_say_when_a_session_changed(workspace):
-    take(workspace, record("a", "b", "c", updated_at=LATER, extra={"version": 2}))
+def test_an_older_copy_changes_neither_the_time_of_a_session_nor_its_title(workspace):
+    take(workspace, record("a", "b", "c", updated_at=LATER, extra={"version": 2}, title="New"))
 
-    take(workspace, record("a", "b", updated_at=NOW, extra={"version": 1}))
+    take(workspace, record("a", "b", updated_at=NOW, extra={"version": 1}, title="Old"))
 
     session = Session.objects.get()
-    assert (session.updated_at, session.extra) == (LATER, {"version": 2})
+    assert (session.updated_at, session.extra, session.title) == (LATER, {"version": 2}, "New")
 
 
 def test_a_deleted_file_removes_nothing(workspace):
