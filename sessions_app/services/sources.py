@@ -79,7 +79,7 @@ def _status(read: FileRead, problems: Collection[Problem]) -> Status:
     outcomes = {problem.outcome for problem in problems}
     if read.is_empty or "held" in outcomes:
         return Status.HELD
-    if not read.items and "rejected" in outcomes:
+    if not (read.items or read.is_store) and "rejected" in outcomes:
         return Status.REJECTED
     harmless = {"noted", "ignored"} if read.items else {"noted"}
     return Status.PROBLEMS if outcomes - harmless else Status.READ
@@ -131,7 +131,7 @@ def mark_files_missing(missing: QuerySet[SourceFile], gone: Problem, now: dateti
 
 
 def _store_of(row: SourceFile) -> str:
-    store, mark, _session = row.path.partition("#")
+    store, mark, _session = row.path.rpartition("#")
     return store if mark else ""
 
 

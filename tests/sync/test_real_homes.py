@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
+from sqlite3 import connect
 
 import pytest
 from django.urls import reverse
@@ -14,6 +16,7 @@ from memoryhub.lib.layouts.projects import project_of_file, projects_of
 from memoryhub.sync.found_folders import found_folders
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.projects import open_home
+from memoryhub.sync.source_folders import add_folder, sync_folder
 from memoryhub.sync.syncing import sync_workspace
 from memoryhub.sync.watched_paths import home_stamps, places_to_watch
 from sessions_app.models import Session, Workspace
@@ -158,6 +161,28 @@ def test_the_memory_of_another_program_in_a_known_home_gets_its_own_workspace(tm
 
     assert (new.workspace == workspace, sum(new.tally.added.values())) == (False, 1)
     assert Workspace.objects.get(pk=workspace.pk).layout == "codex"
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_only_sessions_of_the_damaged_store_are_not_known_to_be_gone(tmp_path, settings, number):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    by, homes = By(PERSON, timezone.now()), [tmp_path / "home", tmp_path / "#2"]
+    for home, name in zip(homes, "ab", strict=True):
+        for session in (f"ses_{name}1", f"ses_{name}2"):
+            said = opencode_files.user(opencode_files.text(f"tea in {session}"))
+            opencode_files.make_store(home, [said], session, directory="/home/ana/atlas")
+    workspace = import_workspace(homes[0], by=by).workspace
+    source = add_folder(workspace, homes[1], by=by)
+    sync_folder(source, by=by)
+    damaged(homes[1 - number] / "opencode.db")
+    with closing(connect(homes[number] / "opencode.db", isolation_level=None)) as store:
+        store.execute("DELETE FROM session WHERE id LIKE '%1'")  # its messages stay, which is reported
+
+    sync_workspace(workspace, by=by, full=True)
+    sync_folder(source, by=by, full=True)
+
+    gone = Session.objects.filter(missing_since__isnull=False).values_list("key", flat=True)
+    assert list(gone) == [f"opencode:ses_{'ab'[number]}1"]
 
 
 def test_the_page_lists_them(program, admin_client):

@@ -291,7 +291,8 @@ class FileRead:
     ``info``: None if the file couldn't be read. ``is_empty``: the file is unexpectedly empty, so the hub keeps its
     rows. ``note``: a sentence for the user about the file. ``is_skipped``: unchanged since the last read.
     ``always_reread``: the content also depends on another file, so the stamp doesn't show all changes.
-    ``is_foreign``: no reader reads the file, so that it doesn't count as read.
+    ``is_foreign``: no reader reads the file, so that it doesn't count as read. ``is_store``: a database that was
+    read; each of its sessions is a FileRead of its own.
     """
 
     path: str
@@ -304,6 +305,7 @@ class FileRead:
     is_skipped: bool = False
     always_reread: bool = False
     is_foreign: bool = False
+    is_store: bool = False
 
 
 @dataclass(frozen=True)

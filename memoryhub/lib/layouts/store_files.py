@@ -60,7 +60,7 @@ def read_store(
             for session in sessions(store, problems):
                 yield _read_session(folder, path, session, store)
             problems += _converted(path, store.converted)
-            yield FileRead(path, "session", store.info, problems=problems)
+            yield FileRead(path, "session", store.info, problems=problems, is_store=True)
     except UnreadableFile as error:
         yield from _known_sessions(folder, path)
         yield unreadable_file(path, "session", error)
