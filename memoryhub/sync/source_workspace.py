@@ -19,12 +19,13 @@ MAX_NAME = 200
 
 
 def known_layout(folder: Folder, path: Path) -> str:
-    """Return the layout that was imported from a path if one of its files is still there, "" otherwise.
+    """Return the layout of the newest workspace of a path that still has one of its files there, "" if none has.
 
     A folder whose files were emptied or damaged may no longer look like that of any program.
     """
-    files = SourceFile.objects.filter(workspace__path=str(path), folder=None).values_list("workspace__layout", "path")
-    return next((layout for layout, file in files.iterator() if folder.exists(file)), "")
+    files = SourceFile.objects.filter(workspace__path=str(path), folder=None).order_by("-workspace_id", "path")
+    rows = files.values_list("workspace__layout", "path")
+    return next((layout for layout, file in rows.iterator() if folder.exists(file)), "")
 
 
 def workspace_for(

@@ -9,10 +9,13 @@ import pytest
 from django.utils import timezone
 
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.files.safe_folder import Folder
 from memoryhub.lib.layouts.cline_tasks import HISTORY
 from memoryhub.sync.importing import import_workspace
-from sessions_app.models import Entry
+from memoryhub.sync.source_workspace import known_layout
+from sessions_app.models import Entry, SourceFile, Workspace
 from sessions_app.services.audit import By
+from sessions_app.services.sources import path_hash
 from tests.hub import PERSON
 from tests.lib.layouts import claude_records as claude
 from tests.lib.layouts import openclaw_home as openclaw
@@ -187,6 +190,19 @@ def test_a_known_file_that_looks_like_no_program_s_is_reported_by_name(tmp_path,
     (tmp_path / "home" / "s1.json").unlink()
     with pytest.raises(Invalid):
         import_workspace(tmp_path / "home", by=by)
+
+
+def test_of_two_workspaces_of_a_damaged_folder_the_newest_that_has_a_file_there_tells_the_layout(tmp_path):
+    (tmp_path / "s1.json").touch()
+    layouts = [("grid", "s1.json"), ("agterm", "s1.json"), ("grip", "gone.json")]
+    for number, (layout, file) in enumerate(layouts):
+        row = Workspace.objects.create(
+            slug=layout, name=layout, path=str(tmp_path), project=str(number), layout=layout
+        )
+        SourceFile.objects.create(workspace=row, path=file, path_hash=path_hash(file), kind="session", status="read")
+
+    with Folder(tmp_path) as folder:
+        assert known_layout(folder, tmp_path) == "agterm"
 
 
 def test_a_line_of_very_many_records_is_read_in_time(tmp_path, settings):
