@@ -122,7 +122,7 @@ def plan_session(
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
         alike = max(alike, alignment.append_from)
-    if rewritten := _plan_by_content(session, record, known, with_times=True):
+    if rewritten := _plan_by_content(session, record, known, is_rewritten=True):
         return rewritten
     if source is None and (own := _plan_by_content(session, record, epochs)):
         return own
@@ -134,18 +134,21 @@ def plan_session(
 
 
 def _plan_by_content(
-    session: Session, record: SessionRecord, epochs: Iterable[int], *, with_times: bool = False
+    session: Session, record: SessionRecord, epochs: Iterable[int], *, is_rewritten: bool = False
 ) -> SessionPlan | None:
     """Plan a file whose records aren't those imported, comparing entries by what they say; None if that differs.
 
-    It is one that the hub itself exported, or, ``with_times``, one that another version of its program wrote again.
+    It is one that the hub itself exported, or, if ``is_rewritten``, one that another version of its program wrote
+    again: then the calls are compared, too, and the times, if there are any.
     """
-    is_unique = with_times and all(entry.occurred_at for entry in record.entries)
+    is_unique = is_rewritten and all(entry.occurred_at for entry in record.entries)
     fields = ("role", "content", "tool_call_id", "occurred_at", "occurred_at_text", "tool_calls")
-    new = [_said_hash(*(getattr(entry, name) for name in fields), with_times=with_times) for entry in record.entries]
+    new = [
+        _said_hash(*(getattr(entry, name) for name in fields), is_rewritten=is_rewritten) for entry in record.entries
+    ]
     for epoch in epochs:
         rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position").values_list(*fields)
-        kept = [_said_hash(*said, with_times=with_times) for said in rows.iterator()]
+        kept = [_said_hash(*said, is_rewritten=is_rewritten) for said in rows.iterator()]
         alignment = align(kept, new, unique_hashes=is_unique)
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
@@ -165,10 +168,10 @@ def _said_hash(
     time_text: str,
     calls: Sequence[ToolCall],
     *,
-    with_times: bool,
+    is_rewritten: bool,
 ) -> str:
     said = content_hash_of(role, content, call_id)
-    if not with_times:
+    if not is_rewritten:
         return said
     return " ".join(
         [said, str(occurred_at.timestamp() if occurred_at else time_text), *(call["id"] for call in calls)]
