@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,46 @@ def test_a_layout_is_detected_from_one_file(tmp_path, name, content, layout, ver
     found = look(tmp_path, **{name: content})
 
     assert (found.layout, found.version) == (layout, version)
+
+
+ENTITY = '{"type":"entity","name":"Ana","entityType":"person","observations":["tea"]}\n'
+TRANSCRIPT = '{"type":"user","uuid":"a","sessionId":"s","message":{"role":"user","content":"tea"}}\n'
+ROLLOUT = '{"type":"session_meta","payload":{"id":"s","cwd":"/home/ana/atlas"}}\n'
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("name", "content", "only", "layout"),
+    [
+        ("memory.jsonl", ENTITY, "", "server-memory"),
+        ("x.jsonl", ENTITY, "x.jsonl", "server-memory"),
+        ("x.jsonl", TRANSCRIPT, "x.jsonl", "claude-code"),
+        ("x.jsonl", ROLLOUT, "x.jsonl", "codex"),
+        ("a.json", '{"entries": [], "sessionId": "s"}', "", "agterm"),
+        ("sessions/a.json", '{"messages": []}', "", "grip"),
+        ("note.md", "---\npermalink: note\n---\n", "", "basic-memory"),
+        ("list.txt", "=== Findings (1) ===\n", "", "grid"),
+        ("memoryhub.json", '{"format": "memoryhub", "version": 1}', "", "hub"),
+    ],
+)
+def test_files_of_utf_16_are_recognised(tmp_path, name, content, only, layout, encoding):
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(f"\ufeff{content}".encode(encoding))
+
+    with Folder(tmp_path) as folder:
+        assert detect(folder, only=only).layout == layout
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_settings_are_read_whatever_their_encoding(tmp_path, encoding):
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "MEMORY.md").touch()
+    config = {"agents": {"defaults": {"memoryWindow": 30}}}
+    (tmp_path / "config.json").write_bytes(f"\ufeff{json.dumps(config)}".encode(encoding))
+
+    with Folder(tmp_path) as folder:
+        assert detect(folder).settings == {"memory_window": 30}
 
 
 @pytest.mark.parametrize("content", ['{"entries": []}', '{"sessionId": "s"}', "[]", "{"])

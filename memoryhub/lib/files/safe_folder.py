@@ -105,6 +105,10 @@ class Stream:
         """Return the whole file."""
         return b"".join(self.chunks())
 
+    def head(self) -> bytes:
+        """Return the first megabyte of the file, or all of a smaller one, with UTF-16 as UTF-8 like ``lines``."""
+        return next(self._utf8_chunks(), b"")
+
     def lines(self, limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | None]]:
         """Yield ``(number from 1, line without its newline)``, with None for a line over ``limit`` bytes.
 

@@ -52,7 +52,7 @@ def is_hidden(path: str) -> bool:
 
 def _has_permalink(folder: Folder, path: str) -> bool:
     try:
-        head, _ = folder.read(path, lambda stream: next(stream.chunks(), b""), even_if_unchanged=True, no_wait=True)
+        head, _ = folder.read(path, lambda stream: stream.head(), even_if_unchanged=True, no_wait=True)
     except UnreadableFile:
         return False
     lines = head[:FRONT_MATTER_BYTES].removeprefix(b"\xef\xbb\xbf").splitlines()

@@ -99,9 +99,7 @@ def _folders_of_tasks(folder: Folder, names: list[str]) -> dict[str, str]:
 
 def _folder_in_text(folder: Folder, task: str) -> str:
     try:
-        head, _ = folder.read(
-            _history(task), lambda stream: next(stream.chunks(), b""), even_if_unchanged=True, no_wait=True
-        )
+        head, _ = folder.read(_history(task), lambda stream: stream.head(), even_if_unchanged=True, no_wait=True)
     except UnreadableFile:
         return ""
     match = FOLDER_IN_TEXT.search(head)

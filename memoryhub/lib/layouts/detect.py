@@ -14,11 +14,11 @@ from memoryhub.lib.layouts.gemini_cli import layout as gemini_cli
 from memoryhub.lib.layouts.grid import layout as grid
 from memoryhub.lib.layouts.grid.sessions import session_files
 from memoryhub.lib.layouts.hermes import layout as hermes
+from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.nanobot.layout import WORKSPACE_ID
 from memoryhub.lib.layouts.openclaw import layout as openclaw
 from memoryhub.lib.layouts.opencode import layout as opencode
 from memoryhub.lib.layouts.records import DetectedLayout
-from memoryhub.lib.validation import BadJSON, decode_json
 
 SUPPORTED_FILES = (
     "sessions/*.jsonl or memory/ (nanobot), sessions/*.json with memory/ (Grip), kv.json, semantic_graph.json or "
@@ -65,10 +65,7 @@ def detect(folder: Folder, layout: str = "auto", *, only: str = "") -> DetectedL
 
 
 def _config(folder: Folder, path: str) -> dict[str, Any]:
-    try:
-        value = decode_json(folder.read_bytes(path, limit=MAX_CONFIG_BYTES)[0].decode("utf-8", "replace")).value
-    except (UnreadableFile, BadJSON):
-        return {}
+    value = load_json(folder, path, limit=MAX_CONFIG_BYTES)
     agents = value.get("agents") if isinstance(value, dict) else None
     defaults = agents.get("defaults") if isinstance(agents, dict) else None
     return defaults if isinstance(defaults, dict) else {}
@@ -136,7 +133,7 @@ def _has_grip_session(folder: Folder, sessions: str) -> bool:
 def _starts_with(folder: Folder, path: str, *markers: bytes) -> bool:
     """Return whether the start of a file contains all markers; it may be truncated JSON."""
     try:
-        head, _ = folder.read(path, lambda stream: next(stream.chunks(), b""))
+        head, _ = folder.read(path, lambda stream: stream.head())
     except UnreadableFile:
         return False
     return all(marker in head for marker in markers)

@@ -21,6 +21,7 @@ from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_docu
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry, rejection_reason
 from memoryhub.lib.layouts.grid import layout as grid
 from memoryhub.lib.layouts.hub import DOCUMENT_INFO, DOCUMENTS, FORMAT, MANIFEST, SETTINGS, VERSION, DocumentInfo
+from memoryhub.lib.layouts.json_file import load_json
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     CachedResponseRecord,
@@ -91,10 +92,7 @@ ROWS: list[tuple[str, FileKind, type[Any]]] = [
 
 def find(folder: Folder) -> DetectedLayout | None:
     """Return the layout described by memoryhub.json, or None if there is none. Raises Invalid for another version."""
-    try:
-        value = decode_json(folder.read_bytes(MANIFEST)[0].decode("utf-8", "replace")).value
-    except (UnreadableFile, BadJSON):
-        return None
+    value = load_json(folder, MANIFEST)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         return None
     if value.get("version") != VERSION:

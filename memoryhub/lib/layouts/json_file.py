@@ -36,7 +36,7 @@ def load_json(folder: Folder, path: str, *, limit: int = MAX_WHOLE_FILE_BYTES, n
     """Return the value of a file that is read beside others, also if it is unchanged; None if it can't be read."""
     try:
         raw, _ = folder.read_bytes(path, limit=limit, even_if_unchanged=True, no_wait=no_wait)
-        return decode_json(raw.decode("utf-8", "replace")).value
+        return decode_json(decode_utf8(raw)[0]).value
     except (UnreadableFile, BadJSON):
         return None
 

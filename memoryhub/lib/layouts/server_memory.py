@@ -51,9 +51,7 @@ def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterat
 
 def _is_memory(folder: Folder, path: str) -> bool:
     try:
-        head, _ = folder.read(
-            path, lambda stream: next(stream.chunks(), b""), limit=MAX_LINES_FILE_BYTES, even_if_unchanged=True
-        )
+        head, _ = folder.read(path, lambda stream: stream.head(), limit=MAX_LINES_FILE_BYTES, even_if_unchanged=True)
     except UnreadableFile:
         return False
     return any(map(_is_record, head[:MAX_HEAD_BYTES].split(b"\n", MAX_PROBED)[:MAX_PROBED]))

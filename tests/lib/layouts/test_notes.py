@@ -121,7 +121,8 @@ def test_results_that_older_versions_send_as_texts_are_results(tmp_path):
     ]
 
 
-def test_tasks_are_grouped_by_the_folder_that_they_worked_in(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_tasks_are_grouped_by_the_folder_that_they_worked_in(tmp_path, encoding):
     text = "<environment_details>\n# Current Working Directory (/home/ana/atlas) Files</environment_details>"
     write(
         tmp_path,
@@ -132,6 +133,8 @@ def test_tasks_are_grouped_by_the_folder_that_they_worked_in(tmp_path):
             "state/taskHistory.json": json.dumps([{"id": "2", "cwdOnTaskInitialization": "/home/ana/atlas"}]),
         },
     )
+    for file in tmp_path.rglob("*.json"):
+        file.write_bytes(file.read_text().encode(encoding))
 
     with Folder(tmp_path) as folder:
         found = cline_tasks.projects(folder)

@@ -66,6 +66,16 @@ def test_a_file_of_any_name_is_read_by_itself(tmp_path):
     assert read_one(tmp_path, ANA, name="graph.jsonl", only="graph.jsonl").path == "graph.jsonl"
 
 
+@pytest.mark.parametrize("name", ["memory.jsonl", "graph.jsonl"])
+def test_a_file_of_utf_16_is_read(tmp_path, name):
+    (tmp_path / name).write_bytes(f"{json.dumps(ANA)}\n{json.dumps(ROBIN)}\n".encode("utf-16"))
+    with Folder(tmp_path) as folder:
+        [read] = read_folder(folder, detect(folder))
+
+    assert [one.source for one in knowledge(read)] == ["Ana", "Robin"]
+    assert read.problems == []
+
+
 def test_a_damaged_first_line_loses_only_itself(tmp_path):
     (tmp_path / "graph.jsonl").write_text(f'{{"type":"ent\n{json.dumps(ROBIN)}\n')
     with Folder(tmp_path) as folder:

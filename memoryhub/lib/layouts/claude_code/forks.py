@@ -57,8 +57,7 @@ def head(folder: Folder, path: str) -> Head:
 
 def _read_head(stream: Stream) -> Head:
     is_transcript, opened_at, titles = False, None, dict[str, str]()
-    data = next(stream.chunks(), b"")
-    for raw in data.split(b"\n")[:HEAD_LINES]:
+    for raw in stream.head().split(b"\n")[:HEAD_LINES]:
         try:
             record = decode_json(raw.decode("utf-8", "replace")).value
         except BadJSON:

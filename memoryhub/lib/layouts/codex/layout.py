@@ -86,7 +86,7 @@ def head(folder: Folder, path: str) -> Head:
 
 
 def _read_head(stream: Stream) -> Head:
-    data = next(stream.chunks(), b"")
+    data = stream.head()
     try:
         record = decode_json(data.partition(b"\n")[0].decode("utf-8", "replace")).value
     except BadJSON:

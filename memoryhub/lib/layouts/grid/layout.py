@@ -73,7 +73,7 @@ def _is_list(folder: Folder, path: str) -> bool:
         raw, _ = folder.read_bytes(path)
     except UnreadableFile:
         return folder.is_unchanged(path)
-    return bool(_LIST_HEAD.match(raw[:200].decode("utf-8", errors="replace").lstrip()))
+    return bool(_LIST_HEAD.match(decode_utf8(raw[:400])[0].lstrip()))
 
 
 def _read_key_values(folder: Folder, path: str) -> FileRead:
