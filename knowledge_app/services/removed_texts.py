@@ -98,10 +98,7 @@ class RemovedTexts:
         added = {fact.line for fact in compare_facts(before, after).added if self.has(fact.text)}
         lines = after.split("\n")
         words = [words_of(line) for line in lines]
-
-        def may_say(first: int, last: int) -> bool:
-            return self._gone.may_be_in(lines[first:last], words[first:last])
-
+        may_say = self._gone.may_find_in(lines)
         known = {words_of(line) for line in before.split("\n")}
         new = [number for number, line in enumerate(lines, 1) if line.strip() and words[number - 1] not in known]
         added |= {number for number in new if may_say(number - 1, number) and self.has(lines[number - 1])}

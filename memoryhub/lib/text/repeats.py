@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from html import unescape
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 
 from memoryhub.lib.content_check.normalising import plain_form
 from memoryhub.lib.text.change_guard import count_negations
@@ -31,7 +31,7 @@ _LETTER = re.compile(rf"[{_UNSPACED}]")
 _BREAK = re.compile(r"</?(?:br|div|hr|li|p|t[dhr])\b[^<>]{0,200}>|(?<=[^\W_])_(?=[^\W_])", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^<>]{0,200}>", re.IGNORECASE)
 _SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-*·|/~][^\W\d_](?![^\W_])){2,}")  # k n o w n
-_SPELLED_ON = re.compile(r"(?<![^\W_])[^\W\d_]\n[^\W\d_](?![^\W_])")  # from one line to the next
+_RUNS_ON = re.compile(r"(?<![^\W_])[^\W\d_]\n[^\W\d_](?![^\W_])|[<>≤≥]=?\n\d|^\n|\n$")  # k\nn, <\n5
 _BETWEEN = re.compile(r"[ .\-*·|/~]")
 _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\s|$|[^\x00-\x7f])|\s-\s|\s[(\[]")
 
@@ -39,9 +39,28 @@ _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\
 @text_cache(20_000)
 def words_of(text: str) -> Words:
     """Return the words of a text without its list mark, category, markup, accents, disguises and case."""
-    shown = _TAG.sub("", _BREAK.sub(" ", unescape(_MARK.sub("", text, count=1))))
-    plain = _SPELLED.sub(lambda word: _BETWEEN.sub("", word[0]), plain_form(normal_form(shown)))
-    return tuple(word.replace(" ", "") for word in _WORD.findall(plain))
+    return _words_in(_plain(_MARK.sub("", text, count=1)))
+
+
+def _plain(text: str) -> str:
+    return plain_form(normal_form(_TAG.sub("", _BREAK.sub(" ", unescape(text)))))
+
+
+def _words_in(plain: str) -> Words:
+    spelled = _SPELLED.sub(lambda word: _BETWEEN.sub("", word[0]), plain)
+    return tuple(word.replace(" ", "") for word in _WORD.findall(spelled))
+
+
+def _all_words(line: str) -> set[str]:
+    """Return the words of a line and of its clauses, with and without a list mark."""
+    parts = {part.strip() for part in (line, *_CLAUSE_END.split(f" {line} "))}
+    return set(chain.from_iterable(map(_words_in, map(_plain, parts | {_MARK.sub("", part) for part in parts}))))
+
+
+def _runs_on(line: str, following: str) -> bool:
+    """Return whether a word may begin on a line and end on the following one, also within a tag or an entity."""
+    both = f"{line}\n{following}"
+    return "<" in both or "&" in both or bool(_RUNS_ON.search(f"{_plain(line)}\n{_plain(following)}"))
 
 
 def joined(lines: Iterable[str]) -> str:
@@ -69,13 +88,21 @@ class Repeats:
     def __bool__(self) -> bool:
         return bool(self._texts)
 
-    def may_be_in(self, lines: Sequence[str], words: Sequence[Words]) -> bool:
-        """Tell quickly whether ``found_in`` can find a text in joined lines. ``words``: those of each line."""
-        there = set(chain.from_iterable(words))
-        if any(there.issuperset(known) for word in there for known in self._by_rarest.get(word, ())):
-            return True
-        text = "\n".join(lines) if len(lines) > 1 else ""
-        return "<" in text or bool(_SPELLED_ON.search(text))  # a word may begin on one line and end on the next
+    def may_find_in(self, lines: Sequence[str]) -> Callable[[int, int], bool]:
+        """Return a function that tells quickly whether ``found_in`` may find a text in lines joined by spaces.
+
+        It takes the index of the first line and the one after the last. It misses nothing: a text is found where all
+        its words are, and joined lines have the words of each line, unless one runs on from a line to the next.
+        """
+        words = [_all_words(line) for line in lines]
+        run_on = [_runs_on(*both) for both in pairwise(lines)]
+
+        def may_find(first: int, last: int) -> bool:
+            there = set(chain.from_iterable(words[first:last]))
+            found = (there.issuperset(known) for word in there for known in self._by_rarest.get(word, ()))
+            return any(run_on[first : last - 1]) or any(found)
+
+        return may_find
 
     def found_in(self, line: str) -> set[Words]:
         """Return the words of each text that a line repeats.

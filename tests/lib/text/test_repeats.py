@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from itertools import chain, product
+
 import pytest
 
 from memoryhub.lib.text import repeats
@@ -92,3 +95,63 @@ def test_marks_in_a_word_do_not_split_it(mark):
 )
 def test_a_text_is_recognised_without_its_label(removed, line, is_found):
     assert bool(Repeats([removed]).found_in(line)) is is_found
+
+
+REMOVED = [
+    "Set the flag [debug] to true in the config",
+    "The release is on May 3. Use the tag of that day",
+    "The limit of retries is > 5 per hour",
+    "> 5 users of boats are here",
+    "Rome has 1) many churches",
+    "The door code is known to Bob",
+    "Olga works <b>at</b> Initech in Lisbon",
+    "Café of Ana: it is closed on Monday",
+    "Note: the balance is -500 euros",
+    "用户喜欢喝绿茶",
+]
+DISGUISES = [
+    ("known", "k n o w n"),
+    ("known", "k.n.o.w.n"),
+    ("known", "*k* *n* *o* *w* *n*"),
+    ("known", "k n\u200b o&nbsp; w n"),
+    ("known", "k n o&#32;w &#110;"),
+    ("is", "i\u200bs"),
+    ("is", "is; [x]"),
+    ("is", "is (3."),
+    ("is", "is:"),
+    ("of", "о\u0301f"),
+    ("of", "- of"),
+    ("é", "e\u0301"),
+    ("<b>at</b>", "<span title='a b'>at</span>"),
+    ("<b>at</b>", "&lt;b>at&lt;/b&gt;"),
+    ("> 5", "&gt; 5"),
+    ("> 5", "＞ 5"),
+    ("-500", "−500"),
+    (" ", "_"),
+    (" ", " ~ "),
+]
+
+
+def broken_lines():
+    """Yield the removed texts, plain and disguised, within other words and broken into one to four lines."""
+    draw = random.Random(7)
+    around = [("", ""), ("- Ana called. ", "; she says"), ("> ", " [sic]"), ("[x] ", ""), ("a ", " b")]
+    for removed, (old, new), (before, after) in product(REMOVED, [("", ""), *DISGUISES], around):
+        words = f"{before}{removed.replace(old, new) if old else removed}{after}".split(" ")
+        for count in [0, 1, 1, 2, 2, 3, 3]:
+            breaks = draw.sample(range(1, len(words)), min(count, len(words) - 1))
+            gaps = (draw.choice(["\n", " \n", "\n "]) if at in breaks else " " for at in range(1, len(words)))
+            yield "".join(chain.from_iterable(zip(words, [*gaps, ""], strict=True))).split("\n")
+
+
+def test_a_quick_look_misses_nothing_that_is_found_in_joined_lines():
+    known = Repeats(REMOVED)
+    found = [lines for lines in broken_lines() if known.found_in(" ".join(lines))]
+
+    assert len(found) > 500
+    assert [lines for lines in found if not known.may_find_in(lines)(0, len(lines))] == []
+
+
+@pytest.mark.parametrize("lines", [["Rome has", "many churches"], ["The limit is", "5 per day"], ["Bo", "knows Ana"]])
+def test_a_quick_look_excludes_lines_without_the_words(lines):
+    assert not Repeats(REMOVED).may_find_in(lines)(0, len(lines))
