@@ -83,7 +83,7 @@ class Repeats:
             if is_telling(rest := _without_label(text)):
                 self._unlabelled[rest].add(words)
         self._longest = max(map(len, self._texts), default=0)
-        self._by_rarest = _by_rarest(map(frozenset, {*self._texts, *self._unlabelled}))
+        self._known_by_rarest = _by_rarest(map(frozenset, {*self._texts, *self._unlabelled}))
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -99,7 +99,7 @@ class Repeats:
 
         def may_find(first: int, last: int) -> bool:
             there = set(chain.from_iterable(words[first:last]))
-            found = (there.issuperset(known) for word in there for known in self._by_rarest.get(word, ()))
+            found = (there.issuperset(known) for word in there for known in self._known_by_rarest.get(word, ()))
             return any(run_on[first : last - 1]) or any(found)
 
         return may_find
@@ -152,7 +152,7 @@ class Repeats:
         }
 
     def _candidates(self, words: Sequence[str]) -> Iterator[Words]:
-        """Yield the known texts of which there are each three words that follow one another."""
+        """Yield the known texts whose every three consecutive words occur."""
         there = _threes(words)
         near = (known for three in there & self._by_start.keys() for known in self._by_start[three])
         return (known for known in near if there.issuperset(_threes(known)))
@@ -172,7 +172,7 @@ def _threes(words: Sequence[str]) -> set[Words]:
 
 
 def _without_label(text: str) -> Words:
-    """Return the words after a text's label or date, none if it has no such or the label negates them."""
+    """Return the words after a text's label or date, or () if it has no label, or one that negates them."""
     marked = _MARK.sub("", text, count=1)
     label = _LABEL.match(marked)
     return words_of(marked[label.end() :]) if label and not count_negations(label.group()) else ()
