@@ -36,7 +36,7 @@ MAX_KEY = 200
 MAX_CHECKED = 500_000  # characters of all texts of a request, more than any may have whose texts are checked
 NO_NUMBERS = frozenset(f"{name}{KEPT_AS_TEXT}" for name in ("NaN", "Infinity", "-Infinity"))
 CHECKED_ADDRESS = re.compile(r"/(?:knowledge(?:/\d+)?|observations|value|history)$")
-DOCUMENT_ADDRESS = re.compile(r"/documents/([^/]+)(?:/proposals)?$")
+DOCUMENT_ADDRESS = re.compile(r"/documents/([^/]+)(/proposals)?$")
 View = Callable[..., HttpResponse]
 logger = logging.getLogger(__name__)
 
@@ -183,7 +183,9 @@ def _document_checked(caller: Caller, request: HttpRequest) -> AbstractContextMa
     place = DOCUMENT_ADDRESS.search(request.path)
     body = _json_body(request) if place else None
     content = body.get("content") if isinstance(body, dict) else None
-    return document_checked(caller, place[1], content) if place and isinstance(content, str) else nullcontext()
+    if not place or not isinstance(content, str):
+        return nullcontext()
+    return document_checked(caller, "append" if place[2] else "edit", place[1], content)
 
 
 def _json_body(request: HttpRequest) -> Any:

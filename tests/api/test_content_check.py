@@ -9,6 +9,7 @@ from django.utils import timezone
 from knowledge_app.models import HeldRow, HistoryEntry
 from knowledge_app.services.rows.held_row_decisions import approve_row, remove_row
 from memoryhub.agents.api_tokens import Caller
+from memoryhub.agents.operations import memory
 from memoryhub.agents.operations.memory import propose_document
 from memoryhub.api import auth
 from memoryhub.lib.content_check import precheck
@@ -214,6 +215,15 @@ def test_documents_are_checked_before_the_transaction(agent, workspace, monkeypa
     assert is_inside == [False] * 4
 
 
+def test_a_document_is_searched_for_what_was_forgotten_before_the_transaction_and_in_it(agent, monkeypatch):
+    searched = []
+    search = memory.remembered_document
+    monkeypatch.setattr(memory, "remembered_document", lambda *args: searched.append(args) or search(*args))
+
+    assert agent("PUT", "/documents/MEMORY.md", {"content": f"- {FACT}\n"}, if_match='"0"').status_code == 200
+    assert len(searched) == 2
+
+
 @pytest.mark.parametrize(
     ("scope", "method", "address", "body"),
     [
@@ -221,6 +231,8 @@ def test_documents_are_checked_before_the_transaction(agent, workspace, monkeypa
         ("read", "POST", "/observations", {"observations": [{"content": FACT, "category": "lesson"}]}),
         ("read", "POST", "/documents/MEMORY.md/proposals", {"content": f"- {FACT}\n"}),
         ("append", "POST", "/documents/MEMORY.md/proposals", {"content": f"- {FACT}\n" * 30_000}),
+        ("append", "PUT", "/documents/MEMORY.md", {"content": f"- {FACT}\n"}),
+        ("edit", "POST", "/documents/MEMORY.md/proposals", {"content": f"- {FACT}\n"}),
     ],
 )
 def test_a_request_that_will_be_refused_is_not_checked(workspace, monkeypatch, scope, method, address, body):

@@ -31,6 +31,7 @@ from memoryhub.lib.content_check.stand_ins import served_name, served_text
 from memoryhub.lib.database.any_case import any_case
 from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError, NotFound
 from memoryhub.lib.http.pagination import rows_after
+from memoryhub.lib.text.change_guard import is_change_checked
 from memoryhub.lib.validation import MAX_REASON
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
@@ -38,6 +39,7 @@ from sessions_app.services.audit import By
 
 P = ParamSpec("P")
 Document = dict[str, Any]
+Writing = Callable[Concatenate[Caller, str, str, P], Document]  # of a document with a name, as a whole
 MAX_ENTRY = 20_000
 
 
@@ -89,9 +91,12 @@ def explain_fact(caller: Caller, pk: int, *, now: datetime) -> Document:
     return explanation_json(explanation)
 
 
-def document_checked(caller: Caller, name: str, content: str) -> AbstractContextManager[None]:
-    """Return a context in which the content check has read a document's new text: call it before a transaction."""
-    if {"append", "edit"}.isdisjoint(caller.token.scopes):
+def document_checked(caller: Caller, scope: str, name: str, content: str) -> AbstractContextManager[None]:
+    """Return a context in which the content check has read a document's new text: call it before a transaction.
+
+    ``scope``: without it, the operation will be refused, and nothing is checked.
+    """
+    if scope not in caller.token.scopes or is_change_checked():
         return nullcontext()
     try:
         document = find_document(caller.workspace, name)
@@ -103,18 +108,21 @@ def document_checked(caller: Caller, name: str, content: str) -> AbstractContext
         return nullcontext()
 
 
-def _checks_document(operation: Callable[Concatenate[Caller, str, str, P], Document]) -> Any:
+def _checks_document(scope: str) -> Callable[[Writing[P]], Writing[P]]:
     """Decorate an operation that writes a document as a whole. See ``document_checked``."""
 
-    @wraps(operation)
-    def run(caller: Caller, name: str, content: str, /, *args: P.args, **kwargs: P.kwargs) -> Document:
-        with document_checked(caller, name, content):
-            return operation(caller, name, content, *args, **kwargs)
+    def decorate(operation: Writing[P]) -> Writing[P]:
+        @wraps(operation)
+        def run(caller: Caller, name: str, content: str, /, *args: P.args, **kwargs: P.kwargs) -> Document:
+            with document_checked(caller, scope, name, content):
+                return operation(caller, name, content, *args, **kwargs)
 
-    return run
+        return run
+
+    return decorate
 
 
-@_checks_document
+@_checks_document("edit")
 @writes
 def write_document(
     caller: Caller, name: str, content: str, *, base: int, reason: str = "", now: datetime
@@ -186,7 +194,7 @@ def _with_line_replaced(name: str, text: str, old: str, new: str) -> str:
     return "\n".join(lines)
 
 
-@_checks_document
+@_checks_document("append")
 @writes
 def propose_document(
     caller: Caller, name: str, content: str, *, base: int | None = None, reason: str = "", now: datetime

@@ -98,6 +98,11 @@ def change_checked(before: str, after: str) -> Iterator[None]:
         _checked.reset(token)
 
 
+def is_change_checked() -> bool:
+    """Return whether this is within a block of ``change_checked``."""
+    return _checked.get() is not None
+
+
 def check_change(before: str, after: str, *, known: CheckedChange | None = None) -> CheckedChange:
     """Run the content check on the changed lines of a text. ``known`` is returned if it is about the same texts."""
     for one in (known, _checked.get()):
