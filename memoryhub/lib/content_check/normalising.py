@@ -46,6 +46,7 @@ _WORD = re.compile(r"\w+")
 _LEET_WORD = re.compile(r"(?<![\w@$!|./:`=-])(?=[\w@$!|]*[a-z])(?=[\w@$!|]*[013457@$!|])[\w@$!|]{3,}")
 _SPACED = re.compile(r"(?<!\w)\w(?:([ .\-_*·|/~])\w(?!\w)){3,}")
 _OTHER_ALPHABET = re.compile(f"[{_RARE}\u0370-\u052f]")
+_ARMENIAN_ENDING = re.compile("(?<=[a-z0-9\u00df-\u024f])[\u0561-\u0587]+(?!\\w)")  # of a Latin name
 _STYLED = re.compile("[\U0001d400-\U0001d7ff\u24b6-\u24e9\U0001f130-\U0001f189]")
 _ENTITY = re.compile(r"&#x?[0-9a-fA-F]{2,6};")
 _PARTLY_BOLD = re.compile(r"(?<!\w)(?:[*_]{1,3}\w+[*_]{1,3}\w|\w+[*_]{2,3}\w+[*_]{2,3})")
@@ -96,6 +97,9 @@ def variants(text: str) -> Iterator[str]:
         latin = _latinised(plain)
         if latin != plain:
             yield latin
+        bare = _ARMENIAN_ENDING.sub("", plain)
+        if bare != plain:
+            yield _latinised(bare)
         plain = latin
     leet = _LEET_WORD.sub(lambda match: match.group().translate(_LEET), plain)
     if leet != plain:
@@ -128,9 +132,15 @@ def is_disguised(text: str) -> bool:
     mixed = [
         word
         for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower())
-        if _OTHER_ALPHABET.search(word) and _LATIN_LETTER.search(word)
+        if _OTHER_ALPHABET.search(word) and _LATIN_LETTER.search(word) and not _is_latin_with_ending(word)
     ]
     return len(mixed) >= 2 or len(_LEET_INSIDE.findall(text)) >= 4
+
+
+def _is_latin_with_ending(word: str) -> bool:
+    """Return whether Armenian letters, not all of which look like Latin ones, only follow Latin letters."""
+    bare = _ARMENIAN_ENDING.sub("", word)
+    return bare != word and not _OTHER_ALPHABET.search(bare) and bool(_FOREIGN_LETTER.search(_latinised(word)))
 
 
 def _joined_letters(text: str) -> str:
