@@ -61,10 +61,8 @@ def visit(chromium: Browser, live_server, settings, tmp_path: Path) -> Iterator[
 
 @pytest.fixture
 def page(visit: BrowserContext, transactional_db: None, live_server) -> Page:
-    """A page with an operator signed in, without filling in the form each time."""
+    """An empty page with an operator signed in, without filling in the form each time."""
     client = client_of(User.objects.create_superuser("olga", password=PASSWORD))
     name = project_settings.SESSION_COOKIE_NAME
     visit.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
-    page = visit.new_page()
-    page.goto("/")
-    return page
+    return visit.new_page()

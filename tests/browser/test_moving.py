@@ -84,6 +84,7 @@ def test_pages_with_the_same_title_are_one_recent_place(page: Page, workspace: W
 
 
 def test_the_palette_says_that_the_hub_fails_and_leads_to_the_login(page: Page, workspace: Workspace):
+    page.goto("/")
     rows = re.compile(r"/palette/\?")
     page.route(rows, lambda route: route.fulfill(status=302, headers={"Location": "/"}))
     page.keyboard.press("Control+k")
