@@ -35,6 +35,8 @@ _RUNS_ON = re.compile(r"(?<![^\W_])[^\W\d_]\n[^\W\d_](?![^\W_])|[<>≤≥]=?\n\d
 _BETWEEN = re.compile(r"[ .\-*·|/~]")
 _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\s|$|[^\x00-\x7f])|\s-\s|\s[(\[]")
 
+_CLAUSE_DIFFERS = re.compile(r"[<>&]|\[[-+]\d|[.|][^\x00-\x7f]|[^\w\s][−－＋﹣﹢⁻⁺]")  # it may read as other words
+
 
 @text_cache(20_000)
 def words_of(text: str) -> Words:
@@ -113,7 +115,7 @@ class Repeats:
         words = words_of(line)
         found = {words} & self._texts.keys() | self._unlabelled.get(words, set())
         found |= {known for known in self._sorted.get(tuple(sorted(words)), ()) if not _are_swapped(known, words)}
-        if self._by_start.keys().isdisjoint(_threes(words)):
+        if self._by_start.keys().isdisjoint(_threes(words)) and not _CLAUSE_DIFFERS.search(line):
             return found
         return found.union(*(self._inside(part) for part in (line, *_CLAUSE_END.split(line))))
 

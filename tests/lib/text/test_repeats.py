@@ -155,3 +155,16 @@ def test_a_quick_look_misses_nothing_that_is_found_in_joined_lines():
 @pytest.mark.parametrize("lines", [["Rome has", "many churches"], ["The limit is", "5 per day"], ["Bo", "knows Ana"]])
 def test_a_quick_look_excludes_lines_without_the_words(lines):
     assert not Repeats(REMOVED).may_find_in(lines)(0, len(lines))
+
+
+@pytest.mark.parametrize(
+    ("removed", "line"),
+    [
+        ("5 users of boats are here", "Ana called. > 5 users of boats are here; she says"),
+        ("-5 users of boats are here", "The list [-5 users of boats are here]"),
+        ("b users of boats are here", "Ana: x.y.\u200bb users of boats are here"),
+        ("−5 users of boats are here", "Ana。−5 users of boats are here"),
+    ],
+)
+def test_a_clause_is_recognised_though_its_first_word_is_another_within_the_line(removed, line):
+    assert Repeats([removed]).found_in(line)
