@@ -6,8 +6,9 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
 from html import unescape
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain
 
 from memoryhub.lib.content_check.normalising import plain_form
 from memoryhub.lib.text.change_guard import count_negations
@@ -34,7 +35,6 @@ _SPELLED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ .\-*·|/~][^\W\d_](?![^\W_])){2,
 _RUNS_ON = re.compile(r"(?<![^\W_])[^\W\d_]\n[^\W\d_](?![^\W_])|[<>≤≥]=?\n\d|^\n|\n$")  # k\nn, <\n5
 _BETWEEN = re.compile(r"[ .\-*·|/~]")
 _CLAUSE_END = re.compile(r"[;:.!?()\[\]|—–,、。；：，！？（）]+(?=\s|$|[^\x00-\x7f])|\s-\s|\s[(\[]")
-
 _CLAUSE_DIFFERS = re.compile(r"[<>&]|\[[-+]\d|[.|][^\x00-\x7f]|[^\w\s][−－＋﹣﹢⁻⁺]")  # it may read as other words
 
 
@@ -96,13 +96,19 @@ class Repeats:
         It takes the index of the first line and the one after the last. It misses nothing: a text is found where all
         its words are, and joined lines have the words of each line, unless one runs on from a line to the next.
         """
-        words = [_all_words(line) for line in lines]
-        run_on = [_runs_on(*both) for both in pairwise(lines)]
+
+        @cache  # of the lines that are asked for: most of a long document doesn't change
+        def words_at(place: int) -> set[str]:
+            return _all_words(lines[place])
+
+        @cache
+        def runs_on_at(place: int) -> bool:
+            return _runs_on(lines[place], lines[place + 1])
 
         def may_find(first: int, last: int) -> bool:
-            there = set(chain.from_iterable(words[first:last]))
+            there = set(chain.from_iterable(map(words_at, range(first, last))))
             found = (there.issuperset(known) for word in there for known in self._known_by_rarest.get(word, ()))
-            return any(run_on[first : last - 1]) or any(found)
+            return any(map(runs_on_at, range(first, last - 1))) or any(found)
 
         return may_find
 
