@@ -35,6 +35,8 @@ def add_sessions(batch: Iterable[Sequence[Turn]]) -> None:
             entry_count=len(turns),
             next_position=len(turns),
             active_entry_count=len(turns),
+            total_tokens=sum(len(one.text) // 4 for one in turns),
+            active_tokens=sum(len(one.text) // 4 for one in turns),
             created_at=turns[0].at,
             updated_at=turns[-1].at,
         )
