@@ -47,7 +47,16 @@ class HistoryEntry(models.Model):
     class Meta:
         verbose_name_plural = "history entries"
         constraints = [models.UniqueConstraint(fields=["workspace", "position"], name="history_position_once")]
-        indexes = [models.Index(fields=["workspace", "occurred_at"], name="history_by_time")]
+        indexes = [
+            models.Index(fields=["workspace", "occurred_at"], name="history_by_time"),
+            models.Index(
+                "workspace",
+                Coalesce("occurred_at", "recorded_at").desc(),
+                models.F("id").desc(),
+                name="history_newest",
+                condition=models.Q(withdrawn_at=None),
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.content[:80]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
@@ -59,6 +60,13 @@ class KnowledgeEntry(models.Model):
             models.Index(fields=["workspace", "identity"], name="knowledge_by_identity"),
             models.Index(fields=["workspace", "-updated_at"], name="knowledge_latest_change"),
             models.Index(fields=["workspace", "withdrawn_at"], name="knowledge_in_use"),  # counted on every page
+            models.Index(
+                "workspace",
+                Coalesce("created_at", "updated_at").desc(),
+                models.F("id").desc(),
+                name="knowledge_newest",
+                condition=models.Q(withdrawn_at=None),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -100,6 +108,13 @@ class Observation(models.Model):
         indexes = [
             models.Index(fields=["workspace", "category", "-id"], name="observation_by_category"),
             models.Index(fields=["workspace", "withdrawn_at"], name="observation_in_use"),
+            models.Index(
+                "workspace",
+                Coalesce("occurred_at", "recorded_at").desc(),
+                models.F("id").desc(),
+                name="observation_newest",
+                condition=models.Q(withdrawn_at=None),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -29,18 +29,20 @@ _CHANGES: dict[type[Model], tuple[Any, ...]] = {  # fields that show whether row
 class RowOutlook:
     """The number of a workspace's rows to embed, with the estimated tokens and US dollars."""
 
-    settings: EmbeddingSettings | None
+    settings: EmbeddingSettings
     rows: int
     tokens: int
     cost: Decimal | None
 
 
-def row_outlook(workspace: Workspace) -> RowOutlook:
-    """Estimate the work of embedding a workspace's rows. One query for each kind."""
+def row_outlook(workspace: Workspace) -> RowOutlook | None:
+    """Estimate the work of embedding a workspace's rows, if a provider is configured. One query for each kind."""
     settings = embedding_settings_for(workspace)
+    if settings is None:
+        return None
     rows, characters = rows_to_embed(workspace.pk)
     tokens = max(rows, characters // CHARS_PER_TOKEN)
-    return RowOutlook(settings, rows, tokens, cost_of(settings.model, tokens, 0) if settings else None)
+    return RowOutlook(settings, rows, tokens, cost_of(settings.model, tokens, 0))
 
 
 def add_row_states(states: dict[int, Seen], workspaces: Collection[Workspace]) -> dict[int, Seen]:

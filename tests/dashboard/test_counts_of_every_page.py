@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from memoryhub.dashboard.navigation import COUNTED
 from memoryhub.inbox import sources
+from memoryhub.memory.filters import Matches, MemoryFilters
 from sessions_app.models import Session, Workspace
 
 pytestmark = [
@@ -36,3 +37,13 @@ def test_parts_are_counted_in_indexes(workspace, part):
         plan = [row[3] for row in cursor.fetchall()]
 
     assert "COVERING INDEX" in plan[0]
+
+
+@pytest.mark.parametrize("kind", ["knowledge", "observation", "history"])
+def test_the_newest_rows_are_read_from_an_index(workspace, kind):
+    rows = Matches(workspace, MemoryFilters(), timezone.now()).by_kind[kind]
+
+    plan = rows.order_by("-sorted_by", "-pk").values_list("sorted_by", "pk")[:50].explain()
+
+    assert f"{kind}_newest (workspace_id=?)" in plan
+    assert "TEMP B-TREE" not in plan

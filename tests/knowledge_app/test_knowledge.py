@@ -157,6 +157,15 @@ def test_the_prompt_has_grips_order_and_stops_before_its_budget(workspace):
     assert context_export(workspace, max_chars=0) == ""
 
 
+def test_an_entry_that_does_not_fit_ends_the_prompt_even_where_a_shorter_one_would_fit(workspace):
+    add(workspace, "b" * 40, category="user_preference")
+    add(workspace, "a", category="user_preference")
+    add(workspace, "c")
+
+    for most in range(len("[user_preference] a"), len("[user_preference] a") + 40):
+        assert context_export(workspace, max_chars=most) == "[user_preference] a"
+
+
 def test_duplicates_are_shown_before_they_are_merged_and_come_apart_again(workspace):
     add(workspace, "The API limit is 100 requests per minute")
     add(workspace, "the api limit: 100 requests per minute")

@@ -257,6 +257,12 @@ class TestWhatIsStored:
         assert (found.rows, found.tokens) == (2, (2000 + len(CARRIER)) // 4)
         assert float(found.cost) == pytest.approx(found.tokens / 10)
 
+    def test_without_a_provider_no_rows_are_counted(self, workspace, django_assert_max_num_queries):
+        say(workspace, CARRIER)
+
+        with django_assert_max_num_queries(1):  # of the settings
+            assert row_outlook(workspace) is None
+
 
 class TestAProviderThatFails:
     @pytest.mark.parametrize(

@@ -280,14 +280,11 @@ def context_lines(
     lines: list[tuple[int, str]] = []
     chars = tokens = 0
     for category in CATEGORIES:
-        for pk, content in (
-            unheld(_living(workspace))
-            .filter(category=category)
-            .order_by(*USED_FIRST)
-            .values_list("pk", "content")
-            .iterator(chunk_size=200)
-        ):
-            line = f"[{category}] {content}"
+        prefix = f"[{category}] "
+        most = 1 + max(0, max_chars - chars) // (len(prefix) + 1)  # lines that may fit
+        rows = unheld(_living(workspace)).filter(category=category).order_by(*USED_FIRST)
+        for pk, content in rows.values_list("pk", "content")[:most].iterator(chunk_size=200):
+            line = f"{prefix}{content}"
             tokens += counter.count(line) + 1 if max_tokens is not None else 0
             if chars + len(line) > max_chars or (max_tokens is not None and tokens > max_tokens):
                 return lines
