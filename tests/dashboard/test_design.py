@@ -18,6 +18,7 @@ ELSEWHERE = {  # what the page of the design system can't show, and why
     "live.html": "attributes that let a part fetch itself, no picture",
     "live_changes.html": "asks for changes where a page has live parts",
     "consolidations.html": "figures of a workspace, on its overview",
+    "loading.html": "stands for a part that fetches itself, which would replace it",
     "palette_row.html": "a row of the palette, which fetches its rows when it opens",
     "dismiss.html": "a form that dismisses a stored failure",
     "dismissal.html": "the same, on the page of the failure",

@@ -214,6 +214,22 @@ def test_duplicates_are_merged_group_by_group_or_all(workspace, editor):
     assert "No duplicates" in editor.get(url("merge-knowledge")).content.decode()
 
 
+def test_many_entries_are_compared_after_the_page_has_opened(workspace, editor, monkeypatch):
+    monkeypatch.setattr("memoryhub.knowledge.views.knowledge.COMPARED_AT_ONCE", 1)
+    add(workspace, "The team sends invoices on Friday")
+    add(workspace, "the team sends invoices on friday!")
+
+    page = editor.get(url("merge-knowledge")).content.decode()
+    assert "Comparing the entries…" in page
+    assert f'hx-get="{url("merge-knowledge")}?threshold=0.7"' in page
+
+    asked = {"threshold": "0.7"}
+    part = editor.get(url("merge-knowledge"), asked, headers={"HX-Request": "true"}).content.decode()
+    assert part.lstrip().startswith('<form class="stack" method="post">')
+    assert "1 group, 1 entry to be withdrawn." in part
+    assert "<h1>" in editor.get(url("merge-knowledge"), asked).content.decode()
+
+
 def test_a_viewer_reads_and_changes_nothing(workspace, viewer_client):
     entry = add(workspace)
     html = viewer_client.get(url("knowledge")).content.decode()

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -40,6 +41,7 @@ from sessions_app.services.access_log import seen_rows
 
 SHOWN_GROUPS = 200
 READ_AT_ONCE = 200
+COMPARED_AT_ONCE = 1_000  # entries up to which the page itself compares them
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 TAG = Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, separated by commas"))
 UNTAG = Action("untag", gettext_lazy("Remove tags"), asks="text", label=gettext_lazy("Tags, separated by commas"))
@@ -167,10 +169,21 @@ KNOWLEDGE = EditableKind(
 
 
 def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
-    """Groups of duplicate entries, from which a person selects those to merge."""
+    """Groups of duplicate entries, from which a person selects those to merge.
+
+    Comparing many entries takes seconds, so the page asks for their groups after it opens.
+    """
     workspace = get_workspace(request, slug, role=EDITOR)
     given = request.GET.get("threshold", "")
     threshold = float(given) if given in THRESHOLDS else DEFAULT_THRESHOLD
+    context = {
+        "workspace": workspace,
+        "thresholds": THRESHOLDS,
+        "threshold": f"{threshold:g}",
+        "groups_url": f"{request.path}?{urlencode({'threshold': f'{threshold:g}'})}",
+    }
+    if request.method == "GET" and not given and _count(workspace) > COMPARED_AT_ONCE:
+        return render_page(request, "knowledge/merge.html", context | {"groups": None})
     groups = service.plan_merges(workspace, threshold=threshold)
     if request.method == "POST":
         chosen = set(parse_ints(request.POST.getlist("group")))
@@ -183,15 +196,16 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
         )
     shown = [entry.pk for group in groups[:SHOWN_GROUPS] for entry in (group.keep, *group.others)]
     log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", shown))
-    context = {
-        "workspace": workspace,
+    context |= {
         "groups": groups[:SHOWN_GROUPS],
         "group_count": len(groups),
         "gone_count": sum(len(group.others) for group in groups),
-        "thresholds": THRESHOLDS,
-        "threshold": f"{threshold:g}",
     }
-    return render_page(request, "knowledge/merge.html", context)
+    return render_page(request, "knowledge/merge.html", context, fragment="merge-groups")
+
+
+def _count(workspace: Workspace) -> int:
+    return KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).count()
 
 
 def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
@@ -210,7 +224,7 @@ def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
         "max_tokens": max_tokens,
         "tokens": counter_for(workspace.model).count(text),
         "line_count": len(text.split("\n")) if text else 0,
-        "count": KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).count(),
+        "count": _count(workspace),
     }
     return render_page(request, "knowledge/context.html", context)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import Sum
@@ -28,16 +29,20 @@ SPOOLED_BYTES = 8 * 2**20  # a larger archive goes to a temporary file
 
 @require_GET
 def export_plan(request: HttpRequest, slug: str) -> HttpResponse:
+    """What an export contains. Counting a large workspace takes seconds, so the page asks for that after it opens."""
     workspace = get_workspace(request, slug)
     requested = request.GET.get("layout", "")
     layout = chosen_layout(workspace, requested if requested in LAYOUTS else "auto")
+    is_large = _is_large(workspace)
     context = {
         "workspace": workspace,
+        "layout": layout,
         "layouts": [(name, LABELS[name]) for name in LAYOUTS],
-        "plan": plan_export(workspace, layout),
+        "plan": plan_export(workspace, layout) if requested or not is_large else None,
+        "plan_url": f"{request.path}?{urlencode({'layout': layout})}",
         "program": LABELS[layout],
         "may_export": has_role(request.user, workspace, EDITOR),
-        "is_large": _is_large(workspace),
+        "is_large": is_large,
     }
     return render_page(request, "sync/export.html", context, fragment="export-plan")
 

@@ -51,6 +51,35 @@ def test_htmx_gets_the_plan_fragment(editor: Client, workspace):
     assert "<h1>" not in part
 
 
+class TestALargeWorkspace:
+    """Counting its messages takes seconds, so the page doesn't wait for that."""
+
+    @pytest.fixture
+    def workspace(self, workspace, monkeypatch):
+        monkeypatch.setattr("memoryhub.sync.views.export.LARGE_ENTRIES", 2)
+        talk(open_at(workspace), 3)
+        return workspace
+
+    def test_the_page_opens_before_it_is_counted(self, editor: Client, workspace):
+        page = editor.get(PAGE).content.decode()
+
+        assert "Counting what is exported…" in page
+        assert f'hx-get="{PAGE}?layout=hub"' in page
+        assert "Create archive" not in page
+
+    def test_then_it_asks_for_the_plan(self, editor: Client, workspace):
+        part = editor.get(PAGE, {"layout": "hub"}, headers={"HX-Request": "true"}).content.decode()
+
+        assert part.lstrip().startswith('<div id="export-plan"')
+        assert "Create archive for MemoryHub" in part
+
+    def test_without_javascript_a_link_leads_to_the_plan(self, editor: Client, workspace):
+        assert f'<noscript><div class="actions"><a class="button" href="{PAGE}?layout=hub">' in (
+            editor.get(PAGE).content.decode()
+        )
+        assert "Create archive for MemoryHub" in editor.get(PAGE, {"layout": "hub"}).content.decode()
+
+
 def test_a_layout_that_holds_nothing_has_no_download(editor: Client, workspace):
     talk(open_at(workspace), 1)
     page = editor.get(PAGE, {"layout": "grid"}).content.decode()
