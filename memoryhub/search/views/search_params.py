@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -171,8 +171,11 @@ def _rate(text: str) -> float:
 
 
 def used_kinds(workspace: Workspace) -> set[str]:
-    """Return the names of the kinds that a workspace has rows of."""
-    rows = {kind.name: Exists(kind.rows(None).filter(**{kind.workspace: OuterRef("pk")})) for kind in KINDS.values()}
+    """Return the names of the kinds that a workspace has rows of.
+
+    The subqueries compare with a value: with a column, PostgreSQL would read all rows of a hub for an empty workspace.
+    """
+    rows = {kind.name: Exists(kind.rows(None).filter(**{kind.workspace: workspace.pk})) for kind in KINDS.values()}
     found = Workspace.objects.filter(pk=workspace.pk).order_by().values_list(*rows.values()).get()
     return {name for name, is_used in zip(rows, found, strict=True) if is_used}
 
