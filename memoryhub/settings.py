@@ -284,7 +284,8 @@ if _database["ENGINE"].endswith("sqlite3"):  # durable; writers wait for each ot
         ),
     }
 else:
-    _own_options = {"options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"}
+    _limits = "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"
+    _own_options = {"options": _limits, "prepare_threshold": 3}  # see lib.database.fixed_sql.planned_cursor
 # DATABASE_DIRECT_URL: PostgreSQL's own address, if DATABASE_URL is a pooler's in transaction mode. Default: none.
 DIRECT_DATABASE: dict[str, object] = {}
 if _direct_url := os.environ.get("DATABASE_DIRECT_URL"):

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve, reverse
@@ -29,7 +28,7 @@ from knowledge_app.services.held_rows import LINKS
 from memoryhub.backups.create import hub_version
 from memoryhub.inbox.queue import count_waiting
 from memoryhub.jobs.listing import live_count
-from memoryhub.lib.database.fixed_sql import keys_sql
+from memoryhub.lib.database.fixed_sql import keys_sql, planned_cursor
 from memoryhub.live.streams import PATH, open_streams
 from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
@@ -329,7 +328,7 @@ def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
     shown, params = keys_sql(workspaces)
     counts = ", ".join(_count(*counted) for counted in COUNTED.values())
     table = Workspace._meta.db_table
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(f"SELECT id, {counts} FROM {table} WHERE id IN ({shown})", params)  # noqa: S608
         found = {pk: dict(zip(COUNTED, row, strict=True)) for pk, *row in cursor.fetchall()}
     for parts in found.values():

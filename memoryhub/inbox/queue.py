@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import Case, CharField, Expression, F, IntegerField, Min, QuerySet, Subquery, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
@@ -21,7 +20,7 @@ from django.utils.dateparse import parse_datetime
 
 from knowledge_app.models import Concern
 from memoryhub.inbox import failures, sources
-from memoryhub.lib.database.fixed_sql import keys_sql, with_literals
+from memoryhub.lib.database.fixed_sql import keys_sql, planned_cursor, with_literals
 from sessions_app.models import ImportReport, Run, Workspace
 
 FIELDS = ("item_severity", "item_kind", "item_since", "item_table", "item_pk", "item_workspace")
@@ -98,7 +97,7 @@ def _row(severity: int, kind: str, since: datetime | str | None, table: str, pk:
 def _select(scope: QueueScope, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     shown, shown_params = keys_sql(scope.workspaces)
     items, items_params = _items_sql(scope.of_hub, timezone.now().replace(second=0, microsecond=0))
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         head = f"WITH {SHOWN}(id) AS ({shown}), items AS ({items})"
         cursor.execute(f"{head} {sql}", [*shown_params, *items_params, *params])
         rows: list[tuple[Any, ...]] = cursor.fetchall()

@@ -173,7 +173,7 @@ def _rate(text: str) -> float:
 def used_kinds(workspace: Workspace) -> set[str]:
     """Return the names of the kinds that a workspace has rows of.
 
-    The subqueries compare with a value: with a column, PostgreSQL would read all rows of a hub for an empty workspace.
+    They are compared with a value: for a column, PostgreSQL would read all rows of a hub for an empty workspace.
     """
     rows = {kind.name: Exists(kind.rows(None).filter(**{kind.workspace: workspace.pk})) for kind in KINDS.values()}
     found = Workspace.objects.filter(pk=workspace.pk).order_by().values_list(*rows.values()).get()
