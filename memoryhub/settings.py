@@ -308,12 +308,11 @@ CACHES["calls"] = CACHES["default"]
 CACHE_URL = os.environ.get("CACHE_URL", "")
 if CACHE_URL:
     _require("CACHE_URL is set", "redis>=5", "redis")
-    _timeouts = {"socket_connect_timeout": 1, "socket_timeout": 1}  # in seconds
     CACHES["calls"] = {
         "BACKEND": "memoryhub.lib.redis_counters.RedisCounters",
         "LOCATION": CACHE_URL,
         "KEY_PREFIX": "memoryhub",
-        "OPTIONS": _timeouts,
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},  # in seconds
     }
 # Whether the web processes count agents' calls together, in the database. SQLite has one web process.
 SHARED_CALL_LIMITS = _database["ENGINE"].endswith("postgresql") and not CACHE_URL
