@@ -11,9 +11,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from a2wsgi import WSGIMiddleware
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import DatabaseError, connection
@@ -24,6 +23,7 @@ django_application = get_wsgi_application()
 # isort: split
 from memoryhub.lib.http.proxy_header import PEER, PERSON, take_person  # noqa: E402
 from memoryhub.lib.http.request_ids import HEADER, identified  # noqa: E402
+from memoryhub.lib.http.threaded_wsgi import ThreadedWSGI  # noqa: E402
 from memoryhub.lib.metrics import count_request  # noqa: E402
 from memoryhub.lib.traces import Traced, shut_down, traced_request  # noqa: E402
 from memoryhub.live import streams  # noqa: E402
@@ -40,7 +40,7 @@ IN_MEMORY = 2**20  # bytes of a body; larger ones go to a temporary file
 
 # By path: what is served without Django's middleware.
 _SERVED_HERE = dict.fromkeys(transport.PATHS, transport.application) | {streams.PATH: live.application}
-_django = WSGIMiddleware(cast("Any", django_application), workers=THREADS)
+_django = ThreadedWSGI(django_application, threads=THREADS)
 
 
 class Disconnected(Exception):

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, cast
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
@@ -19,7 +18,6 @@ settings.ROOT_URLCONF = __name__
 django.setup()
 
 import uvicorn  # noqa: E402
-from a2wsgi import WSGIMiddleware  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
 from django.db import connection, models  # noqa: E402
 from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402
@@ -27,6 +25,7 @@ from django.urls import path  # noqa: E402
 from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
 from memoryhub.lib.database.db_retry import retried  # noqa: E402
+from memoryhub.lib.http.threaded_wsgi import ThreadedWSGI  # noqa: E402
 from memoryhub.management.http_server import server_config  # noqa: E402
 
 
@@ -54,5 +53,5 @@ if __name__ == "__main__":
         with connection.schema_editor() as editor:
             editor.create_model(Row)
     connection.close()
-    application = WSGIMiddleware(cast("Any", get_wsgi_application()), workers=10)
+    application = ThreadedWSGI(get_wsgi_application(), threads=10)
     uvicorn.Server(server_config(application, lifespan="off", port=int(sys.argv[1]))).run()

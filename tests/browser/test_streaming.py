@@ -5,11 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from typing import Any, cast
 
 import pytest
 import uvicorn
-from a2wsgi import WSGIMiddleware
 from django.conf import settings as project_settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as LoginSession
@@ -18,6 +16,7 @@ from django.core.wsgi import get_wsgi_application
 from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 
 from memoryhub import asgi
+from memoryhub.lib.http.threaded_wsgi import ThreadedWSGI
 from memoryhub.live import streams
 from memoryhub.live.streams import open_streams
 from memoryhub.management.http_server import server_config
@@ -34,7 +33,7 @@ def address(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
     """The address of the hub's ASGI application on a server in this process."""
     monkeypatch.setattr(streams, "TICK_SECONDS", 0.1)
     monkeypatch.setattr(streams, "HEARTBEAT_SECONDS", 0.2)  # so that the page's clock may run faster
-    django = WSGIMiddleware(cast("Any", StaticFilesHandler(get_wsgi_application())))
+    django = ThreadedWSGI(StaticFilesHandler(get_wsgi_application()), threads=10)
     monkeypatch.setattr(asgi, "_django", django)
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     server = uvicorn.Server(server_config(asgi.application, lifespan="on"))
@@ -44,7 +43,7 @@ def address(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator
     server.should_exit = True
     thread.join()
     listener.close()
-    django.executor.shutdown()
+    django.threads.shutdown()
 
 
 @pytest.fixture
