@@ -45,3 +45,4 @@ else:
     # Most tests are one transaction, in which a page may be built for as long as a busy machine takes.
     own = " -c synchronous_commit=off -c idle_in_transaction_session_timeout=0"
     DATABASES["default"]["OPTIONS"]["options"] += own  # noqa: F405
+    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None  # noqa: F405  psycopg forgets the SQL, which tests read

@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import F, TextField, Value
 from django.db.models.functions import Substr
 
+from memoryhub.lib.database.fixed_sql import planned_cursor
 from memoryhub.lib.database.prepared import among
 from memoryhub.lib.search.neighbour_smoothing import EntryPosition
 from memoryhub.lib.search.scoring import Candidate
@@ -35,15 +36,16 @@ def load_neighbours(filtered: FilteredKind, positions: Iterable[EntryPosition]) 
     Keys are fetched first: with a workspace condition in the same query, SQLite would scan the whole workspace.
     Without conditions, neighbours of a candidate pass if they are in the conversation, as they share its session.
     """
-    params = [number for position in positions for number in position]
-    if not params:
+    places = list(positions)
+    if not places:
         return []
-    count = len(params) // 3
     if connection.vendor == "sqlite":
-        where = " OR ".join(["(session_id = %s AND epoch = %s AND position = %s)"] * count)
+        where = " OR ".join(["(session_id = %s AND epoch = %s AND position = %s)"] * len(places))
+        params: list[Any] = [number for place in places for number in place]
     else:  # plans each OR
-        where = f"(session_id, epoch, position) IN (VALUES {', '.join(['(%s, %s, %s)'] * count)})"
-    with connection.cursor() as cursor:
+        where = "(session_id, epoch, position) IN (SELECT * FROM unnest(%s::bigint[], %s::int[], %s::int[]))"
+        params = [list(numbers) for numbers in zip(*places, strict=True)]
+    with planned_cursor() as cursor:
         cursor.execute(f"SELECT id FROM {filtered.kind.table} WHERE {where}", params)
         keys = [key for (key,) in cursor.fetchall()]
     if keys and filtered.conditions:
@@ -56,7 +58,7 @@ def _candidates(kind: Kind, pks: Sequence[int]) -> Iterator[Candidate]:
         return
     sql, params = _candidates_sql(kind.name)
     keys = json.dumps(list(pks)) if connection.vendor == "sqlite" else list(pks)
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(sql, [keys if one is _KEYS else one for one in params])
         names = [column[0] for column in cursor.description]
         for values in cursor.fetchall():

@@ -14,6 +14,7 @@ from django.db.models.expressions import RawSQL
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from knowledge_app.services.held_rows import LINKS
+from memoryhub.lib.database.fixed_sql import planned_cursor
 from memoryhub.lib.database.prepared import PreparedRows, among
 from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching_ids_sql
 from memoryhub.lib.search.query import Filter, Query
@@ -122,7 +123,7 @@ class FilteredKind:
         scope = {columns[letter]: keys for letter, keys in self.index_query.scope.items() if letter in columns}
         where = [f"{column} IN ({', '.join(['%s'] * len(keys)) or 'NULL'})" for column, keys in scope.items()]
         sql = f"SELECT {number} FROM {table} WHERE {' AND '.join(where) or '1 = 1'}"
-        with connection.cursor() as cursor:
+        with planned_cursor() as cursor:
             cursor.execute(sql, [key for keys in scope.values() for key in keys])
             return int(cursor.fetchone()[0])
 
@@ -255,7 +256,7 @@ def own_sessions_sql(workspaces: tuple[int, ...] | None) -> Sql:
 
 
 def _has_rows(question: Sql) -> bool:
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(*question)
         return bool(cursor.fetchone()[0])
 

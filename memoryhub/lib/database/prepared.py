@@ -16,6 +16,8 @@ from django.db import connection
 from django.db.models import Field, Model, QuerySet, Value
 from django.db.models.expressions import RawSQL
 
+from memoryhub.lib.database.fixed_sql import planned_cursor
+
 M = TypeVar("M", bound=Model)
 Parameter = int | str | list[int] | list[str]
 
@@ -60,7 +62,7 @@ class PreparedRows(Generic[M]):
 
         def read(values: Sequence[Parameter]) -> list[M]:
             params = [_bound(values[one.number]) if isinstance(one, _Place) else one for one in marked]
-            with connection.cursor() as cursor:
+            with planned_cursor() as cursor:
                 cursor.execute(sql, params)
                 found = cursor.fetchall()
             return [make(row) for row in (compiler.apply_converters(found, converters) if converters else found)]
@@ -119,7 +121,7 @@ def _bound(value: Parameter) -> Any:
 def insert_row(row: Model) -> None:
     """Insert a new row with one statement, and set its primary key. Sends no signals."""
     sql, fields = _insert(type(row), returns_key=connection.vendor == "postgresql")
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(sql, _new_values(row, fields))
         row.pk = cursor.lastrowid if connection.vendor == "sqlite" else cursor.fetchone()[0]
     row._state.adding, row._state.db = False, "default"
@@ -141,7 +143,7 @@ def update_row(row: Model, names: Sequence[str]) -> None:
     """Store some fields of a row with one statement. Sends no signals."""
     sql, fields = _update(type(row), tuple(names))
     values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(sql, [*values, row.pk])
 
 
