@@ -177,3 +177,26 @@ def test_many_documents_leave_room_for_the_list(phone: Page, workspace: Workspac
 
     assert phone.locator("main form").first.bounding_box()["y"] < PHONE["height"] * 0.75
     assert not phone.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+
+
+def test_a_long_workspace_name_does_not_widen_the_page(phone: Page, workspace: Workspace):
+    workspace.name = "Personal assistant of the observatory at Cerro Paranal"
+    workspace.save()
+    report = ImportReport.objects.create(
+        workspace=workspace, path="/a", name="a", status="done", created_at=NOW, finished_at=NOW
+    )
+
+    phone.goto(f"/imports/{report.pk}/")
+
+    expect(phone.get_by_role("link", name=f"Open {workspace.name}")).to_be_visible()
+    assert not phone.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+
+
+def test_what_needs_attention_is_readable_on_the_overview(phone: Page, workspace: Workspace):
+    propose(workspace, TEXT.replace("- tea at four\n", "- Bo cooks\n"))
+
+    phone.goto("/w/atlas/")
+
+    title = phone.locator(".needs .row-title a").first
+    expect(title).to_contain_text("awaits review")
+    assert title.evaluate("link => link.scrollWidth - link.clientWidth") <= 0
