@@ -6,8 +6,10 @@ from django import forms
 from django_stubs_ext import StrOrPromise
 
 
-def search_field(label: StrOrPromise) -> forms.CharField:
-    widget = forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": label})
+def search_field(label: StrOrPromise, *, is_label_hidden: bool = False) -> forms.CharField:
+    """Return a field for a text to filter by. ``is_label_hidden``: the label is shown in the box instead."""
+    attrs = {"type": "search", "data-search": ""} | ({"placeholder": label} if is_label_hidden else {})
+    widget = forms.TextInput(attrs=attrs)
     return forms.CharField(required=False, max_length=200, label=label, widget=widget)
 
 

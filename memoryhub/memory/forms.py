@@ -33,7 +33,7 @@ class MemoryFilterForm(forms.Form):
     ]
     SORTS = [("", _("Newest first")), ("oldest", _("Oldest first")), ("verified", _("Least recently verified"))]
 
-    q = search_field(_("Filter by text"))
+    q = search_field(_("Filter by text"), is_label_hidden=True)
     kind = forms.ChoiceField(required=False, choices=[("", ""), *((kind, kind) for kind in KINDS)])
     category = forms.CharField(required=False, max_length=300, label=_("Category or section"))
     age = forms.ChoiceField(required=False, choices=AGES, label=_("Added"))
