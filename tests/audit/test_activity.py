@@ -66,6 +66,15 @@ def test_only_hub_operators_see_the_hubs_records(told, admin_client, viewer_clie
     assert "A backup was made" in admin_client.get(reverse("hub-activity")).content.decode()
 
 
+def test_the_hubs_records_name_their_workspaces(told, workspace, admin_client):
+    workspace.name = "Atlas of the observatory"
+    workspace.save()
+
+    page = admin_client.get(reverse("hub-activity")).content.decode()
+
+    assert f'<a href="{reverse("activity", args=["atlas"])}"><bdi>Atlas of the observatory</bdi></a>' in page
+
+
 def test_the_time_of_a_restored_backup_is_in_the_users_zone(told, admin_client):
     detail = {"taken_at": "2026-03-31T08:00:00+00:00"}
     record(By(AGENT, NOW), "backup.restored", "backup", "x.tar.gz", "restored a backup", detail=detail)

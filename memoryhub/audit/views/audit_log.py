@@ -47,7 +47,7 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         message = gettext("Searching the log took too long. Choose a shorter period.")
         raise LimitExceeded(message, code="log_too_long") from error
     keys = dict(Session.objects.filter(pk__in={row.session_id for row in page.rows}).values_list("pk", "key"))
-    slugs = dict(Workspace.objects.filter(pk__in={row.workspace_id for row in page.rows}).values_list("pk", "slug"))
+    places = Workspace.objects.only("slug", "name").in_bulk({row.workspace_id for row in page.rows} - {None})
     context = {
         "workspace": workspace,
         "form": form,
@@ -55,7 +55,7 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         "rows": [
             (
                 row,
-                slugs.get(row.workspace_id or 0, ""),
+                places.get(row.workspace_id or 0),
                 keys.get(row.session_id or 0),
                 read_time(row.detail.get("taken_at"), UTC),
                 author_label(row.actor_name),
