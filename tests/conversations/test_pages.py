@@ -39,6 +39,17 @@ def test_page_of_an_empty_workspace_works(name, workspace, viewer_client):
     assert viewer_client.get(reverse(name, args=[workspace.slug])).status_code == 200
 
 
+def test_filters_are_offered_once_there_is_something_to_filter(workspace, viewer_client):
+    address = reverse("sessions:list", args=[workspace.slug])
+    assert 'id="id_q"' not in viewer_client.get(address).content.decode()
+    assert 'id="id_q"' not in viewer_client.get(reverse("memory", args=[workspace.slug])).content.decode()
+
+    session = take(workspace, session_record("The harbour opens at six"))
+    Session.objects.filter(pk=session.pk).update(archived_at=NOW)
+
+    assert 'id="id_q"' in viewer_client.get(address).content.decode()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_page_needs_a_login(name, workspace):
     response = Client().get(reverse(name, args=[workspace.slug]))

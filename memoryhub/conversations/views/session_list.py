@@ -41,6 +41,7 @@ def session_list(request: HttpRequest, slug: str) -> HttpResponse:
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "actions": _actions(request, workspace, is_archive=filters.get("state") == "archived"),
         "tombstones": _tombstones(request, workspace),
+        "has_any": bool(page.rows) or workspace.sessions.exists(),
         "is_filtered": any(filters.get(name) for name in ("q", "channel", "state")),
         "rows": [
             (
