@@ -28,6 +28,7 @@ from memoryhub.runs.document_changes import document_changes
 from memoryhub.runs.views.edits import edit_context
 from memoryhub.runs.views.held_rows import held_row_context
 from memoryhub.sync.import_requests import PROBLEM_OUTCOMES
+from memoryhub.sync.problem_rows import ProblemRow, problem_rows
 from sessions_app.models import ImportProblem, ImportReport, Run, Session, WebhookDelivery, Workspace
 from sessions_app.services.access_log import seen_revision
 
@@ -124,9 +125,12 @@ def _notes(_request: HttpRequest, _report: ImportReport, workspaces: Any) -> dic
     return {"reports": _with_problems(list(reports))}
 
 
-def _with_problems(reports: list[ImportReport]) -> list[tuple[ImportReport, list[ImportProblem]]]:
+def _with_problems(reports: list[ImportReport]) -> list[tuple[ImportReport, list[ProblemRow]]]:
     found = ImportProblem.objects.filter(outcome__in=PROBLEM_OUTCOMES).order_by("id")
-    return [(report, list(found.filter(report=report)[:SHOWN_PROBLEMS])) for report in reports[:SHOWN_PROBLEMS]]
+    return [
+        (report, problem_rows(report, list(found.filter(report=report)[:SHOWN_PROBLEMS]), {}))
+        for report in reports[:SHOWN_PROBLEMS]
+    ]
 
 
 def _budget(_request: HttpRequest, workspace: Workspace, _workspaces: Any) -> dict[str, Any]:

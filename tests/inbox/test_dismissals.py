@@ -8,7 +8,7 @@ from django.utils import timezone
 from memoryhub.inbox.attention import attention_items
 from memoryhub.models import Job
 from memoryhub.role_scope import whole_scope
-from sessions_app.models import AuditRecord, ImportReport, Workspace
+from sessions_app.models import AuditRecord, ImportProblem, ImportReport, Workspace
 from tests.hub import run_jobs
 from tests.inbox.test_attention import end_job, hold, imported, over_limit
 
@@ -118,3 +118,14 @@ def test_a_conversation_over_budget_shows_its_messages_and_tokens(admin_client, 
     page = admin_client.get("/w/atlas/inbox/").content.decode()
 
     assert "312 messages, 2,655 tokens" in page
+
+
+def test_the_inbox_names_what_could_not_be_imported_as_the_report_does(admin_client, workspace):
+    report = imported(workspace, "rejected")
+    faults = {"file": "sessions/Y2xpOmRpcmVjdA.jsonl", "line": 5, "what": "column 34: not JSON: Unterminated string"}
+    ImportProblem.objects.filter(report=report).update(**faults)
+
+    for address in ("/inbox/", f"/imports/{report.pk}/"):
+        page = admin_client.get(address).content.decode()
+        assert "<bdi>cli:direct</bdi>" in page
+        assert "Line 5 couldn&#x27;t be read. Not valid JSON: unterminated string, column 34." in page
