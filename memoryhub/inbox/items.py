@@ -98,6 +98,7 @@ class _Text:
     line: tuple[str, str] = ("", "")
     chips: tuple[str, ...] = ()
     is_grave: bool = False
+    is_of_several: bool = False  # workspaces, none of which is named
 
 
 def load_items(
@@ -121,7 +122,8 @@ def load_items(
         if text:
             workspace = workspaces.get(row.workspace or 0)
             refusal = "" if is_hub_operator(user) else _refusal(row, workspace, roles.get(row.workspace or 0, ""))
-            item = InboxItem(row, text.title, text.note, text.quote, text.url, workspace, refusal)
+            named = None if text.is_of_several else workspace
+            item = InboxItem(row, text.title, text.note, text.quote, text.url, named, refusal)
             items.append(replace(item, line=text.line, chips=text.chips, is_grave=text.is_grave))
     return items
 
@@ -271,9 +273,11 @@ def _imports(pks: Collection[int]) -> dict[int, _Text]:
 
 def _notes(pks: Collection[int], workspaces: QuerySet[Workspace]) -> dict[int, _Text]:
     """Return the text of the one item for all imports with warnings."""
-    count = len(noted_imports(workspaces, _now()))
+    found = noted_imports(workspaces, _now())
+    count = len(found)
     text = ngettext("%(count)d import has warnings.", "%(count)d imports have warnings.", count) % {"count": count}
-    return dict.fromkeys(pks, _Text(text, _("Lines that couldn't be imported")))
+    places = ImportReport.objects.filter(pk__in=found).order_by().values("workspace").distinct()[:2]
+    return dict.fromkeys(pks, _Text(text, _("Lines that couldn't be imported"), is_of_several=len(places) > 1))
 
 
 def _deliveries(pks: Collection[int]) -> dict[int, _Text]:

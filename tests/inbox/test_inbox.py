@@ -350,7 +350,7 @@ def test_notes_of_imports_are_one_item_and_dismissed_together(workspace, admin_c
     [(item, _)] = admin_client.get("/inbox/").context["rows"]
     page = decide(admin_client, row.key, "dismiss", back="/inbox/").content.decode()
 
-    assert (row.table, item.title) == ("note", "2 imports have warnings.")
+    assert (row.table, item.title, item.workspace) == ("note", "2 imports have warnings.", None)
     assert count_waiting(Workspace.objects.all()) == 0
     assert "/dismiss/undo/?" in page
     assert all(f"import={report.pk}" in page for report in reports)
