@@ -49,7 +49,7 @@ def planned_cursor() -> Iterator[CursorWrapper]:
     """Return a cursor whose statements PostgreSQL plans once for each connection, not each time.
 
     To plan the inbox's takes longer than to run it. Django's cursors put parameters into the statement's text, which
-    is a new statement each time. For searches, plans that don't know the words are worse.
+    is a new statement each time. Queries of a search index are better planned each time, for their words.
     """
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
