@@ -9,9 +9,11 @@ from django.urls import reverse
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry
 from knowledge_app.services.documents.editing import edit_fact, save_text, start_document
+from knowledge_app.services.documents.fact_steps import steps_of
 from knowledge_app.services.documents.held_changes import accept_text
 from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.lib.layouts.records import DocumentRecord
+from memoryhub.lib.text.facts import FactLine, fact_lines
 from memoryhub.origins.certainty import best_sources
 from memoryhub.origins.explanation import explain, explanation_json, find_fact
 from memoryhub.origins.inference import infer_origins
@@ -127,6 +129,22 @@ def test_the_timeline_has_each_wording(workspace, fact):
         ("reworded", 3, "Ana leads us"),
         ("removed", 4, "Ana leads us"),
     ]
+
+
+def test_only_the_revisions_that_changed_a_fact_are_read_whole(workspace, fact, monkeypatch):
+    edit_fact(fact, text="Ana leads it", category="", section="", by=By(PERSON, NOW))
+    for number in range(3):
+        import_text(workspace, f"- Ana leads it\n- Ana leads the team\n- another fact {number}\n")
+    read: list[str] = []
+
+    def noted(content: str, separator: str, *, containing: str = "") -> list[FactLine]:
+        read.extend([] if containing else [content])
+        return fact_lines(content, separator, containing=containing)
+
+    monkeypatch.setattr("knowledge_app.services.documents.fact_steps.fact_lines", noted)
+
+    assert [step.action for step in steps_of(Fact.objects.get(text="Ana leads it"))] == ["added", "reworded"]
+    assert read == ["- Ana leads it\n- Ana leads the team\n", "- Ana leads\n- Ana leads the team\n"]
 
 
 def test_similar_facts_are_listed(workspace):

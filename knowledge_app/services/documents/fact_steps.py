@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -54,36 +54,44 @@ def followed_steps(fact: Fact) -> tuple[list[Step], bool]:
     if fact.document.head_id == fact.born_id:  # it is new: there is nothing to follow
         revisions = revisions.none()
     separator = fact.document.separator
-    after: list[FactLine] | None = None
     text, steps, is_whole = fact.text, [], True
+    here: list[FactLine] | None = None  # the facts with this text in the newer revision
     for number, (newer, older) in enumerate(pairwise(revisions.iterator(chunk_size=4)), 1):
-        is_known = number < MAX_REVISIONS and not is_oversize(older.content)
-        before = fact_lines(older.content, separator) if is_known else []
-        after = fact_lines(newer.content, separator) if after is None else after
-        earlier, action = _change(text, after, before) if is_known else (None, "")
+        if number == MAX_REVISIONS or is_oversize(older.content):
+            is_whole = False
+            break
+        here = _facts_with(text, newer.content, separator) if here is None else here
+        before = _facts_with(text, older.content, separator)
+        if not here or _is_same(here[0], before):
+            here = before
+            continue
+        earlier, action = _change(here[0], fact_lines(newer.content, separator), fact_lines(older.content, separator))
         if earlier is None:
             is_whole = False
             break
         if action:
             steps.append(Step(action, newer, text))
-        text, after = earlier, before
+        text, here = earlier, None
     steps.append(Step("added", fact.born, text))
     steps.reverse()
     return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps, is_whole
 
 
-def _change(text: str, after: Sequence[FactLine], before: Sequence[FactLine]) -> tuple[str | None, str]:
+def _facts_with(text: str, content: str, separator: str) -> list[FactLine]:
+    """Return the facts of a document that have a text. That is faster than reading all of its facts."""
+    return [line for line in fact_lines(content, separator, containing=text) if line.text == text]
+
+
+def _is_same(now: FactLine, before: Sequence[FactLine]) -> bool:
+    return any((line.category, line.section) == (now.category, now.section) for line in before)
+
+
+def _change(now: FactLine, after: Sequence[FactLine], before: Sequence[FactLine]) -> tuple[str | None, str]:
     """Return a fact's text before a revision, None if that added it, and what the revision did to it, if anything."""
-    here = next((number for number, line in enumerate(after) if line.text == text), None)
-    if here is None:
-        return text, ""
-    same = [line for line in before if line.text == text]
+    same = [line for line in before if line.text == now.text]
     if same:
         sections = {line.section for line in after}
-        return text, "" if any(_is_in_place(line, after[here], sections) for line in same) else MOVED
-    match = match_facts(before, after).get(here)
+        is_in_place = any(line.category == now.category and line.section not in sections for line in same)
+        return now.text, "" if is_in_place else MOVED
+    match = match_facts(before, after).get(after.index(now))
     return (before[match].text, "reworded") if match is not None else (None, "")
-
-
-def _is_in_place(line: FactLine, now: FactLine, sections: Collection[str]) -> bool:
-    return line.category == now.category and (line.section == now.section or line.section not in sections)

@@ -16,6 +16,7 @@ _HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 BULLET = re.compile(r"^\s*[-*+]\s+")
 _FACT = re.compile(rf"{BULLET.pattern}(?:\[(?P<category>[\w-]{{1,64}})\]\s+)?(?P<text>\S.*?)\s*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
+_BULLETS, _FENCES = frozenset("-*+"), frozenset("`~")
 MIN_SIMILARITY = 0.6  # difflib ratio from which two lines of a section are the same fact
 MAX_COMPARED = 200  # lines per section compared for similarity; further lines match only if equal
 MAX_CHAR_PAIRS = 100_000_000  # character pairs compared, a few seconds; further lines match only if equal
@@ -60,24 +61,25 @@ def split_sections(text: str) -> list[Section]:
     return [Section(title, level, start, end) for (title, level, start), end in zip(starts, ends, strict=True)]
 
 
-def fact_lines(text: str, separator: str = "") -> list[FactLine]:
+def fact_lines(text: str, separator: str = "", *, containing: str = "") -> list[FactLine]:
     """Return the bullets of a document in order, ignoring code fences; with a separator, its entries.
 
-    ``separator``: default: the one that the text contains, if any.
+    ``separator``: default: the one that the text contains, if any. ``containing``: only those with this text.
     """
     if separator := separator or separator_in(text):
-        return [FactLine("", "", entry.text, entry.line) for entry in split_entries(text, separator)]
+        entries = split_entries(text, separator)
+        return [FactLine("", "", entry.text, entry.line) for entry in entries if containing in entry.text]
     facts: list[FactLine] = []
     section, fenced = "", False
     for number, line in enumerate(text.split("\n"), 1):
-        if _FENCE.match(line):
+        mark = line.lstrip()[:1]  # tells what a line may be, which is faster than matching all patterns
+        if mark in _BULLETS:
+            if containing in line and not fenced and (bullet := _FACT.match(line)):
+                facts.append(FactLine(section, bullet["category"] or "", bullet["text"], number))
+        elif mark in _FENCES and _FENCE.match(line):
             fenced = not fenced
-        elif fenced:
-            continue
-        elif heading := _HEADING.match(line):
+        elif mark == "#" and not fenced and (heading := _HEADING.match(line)):
             section = heading.group(2)
-        elif bullet := _FACT.match(line):
-            facts.append(FactLine(section, bullet["category"] or "", bullet["text"], number))
     return facts
 
 

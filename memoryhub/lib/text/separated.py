@@ -18,7 +18,8 @@ class SeparatedEntry:
 
 def separator_in(text: str) -> str:
     """Return the separator that a text contains on a line of its own, "" if there is none."""
-    return SECTION_SIGN if any(line.strip() == SECTION_SIGN for line in text.split("\n")) else ""
+    is_there = SECTION_SIGN in text and any(line.strip() == SECTION_SIGN for line in text.split("\n"))
+    return SECTION_SIGN if is_there else ""
 
 
 def split_entries(text: str, separator: str) -> list[SeparatedEntry]:

@@ -25,6 +25,12 @@ def test_bullets_have_section_category_and_line():
     ]
 
 
+def test_facts_containing_a_text_are_read_as_all_are():
+    assert fact_lines(DOCUMENT, containing="task") == [FactLine("Tools", "", "[ ] open task", 12)]
+    assert fact_lines(DOCUMENT, containing="not a fact") == []
+    assert fact_lines("one\n§\ntwo\nlines\n", containing="two") == [FactLine("", "", "two\nlines", 3)]
+
+
 def test_sections_cover_the_whole_document():
     sections = split_sections(DOCUMENT)
 
