@@ -240,15 +240,17 @@ def entries_around(entry: Entry) -> list[Entry]:
 
 def near_duplicates(fact: Fact) -> list[tuple[Fact, float]]:
     """Return current facts of the workspace that are similar to a fact, most similar first."""
-    rows = Fact.objects.filter(workspace=fact.workspace_id, died=None).exclude(pk=fact.pk).select_related("document")
+    rows = Fact.objects.filter(workspace=fact.workspace_id, died=None).exclude(pk=fact.pk)
     mine = tokens_of(fact.text)
-    found = []
-    for other in rows.order_by("-id")[:MAX_COMPARED]:
-        theirs = tokens_of(other.text)
+    ratios: dict[int, float] = {}
+    for pk, text in rows.order_by("-id").values_list("pk", "text")[:MAX_COMPARED]:
+        theirs = tokens_of(text)
         ratio = len(mine & theirs) / len(mine | theirs) if mine or theirs else 0.0
         if ratio >= DEFAULT_THRESHOLD:
-            found.append((other, ratio))
-    return sorted(found, key=lambda one: (-one[1], one[0].pk))[:MAX_DUPLICATES]
+            ratios[pk] = ratio
+    nearest = sorted(ratios, key=lambda pk: (-ratios[pk], pk))[:MAX_DUPLICATES]
+    facts = Fact.objects.select_related("document").in_bulk(nearest)
+    return [(facts[pk], ratios[pk]) for pk in nearest if pk in facts]
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
