@@ -137,9 +137,9 @@ def test_only_the_revisions_that_changed_a_fact_are_read_whole(workspace, fact, 
         import_text(workspace, f"- Ana leads it\n- Ana leads the team\n- another fact {number}\n")
     read: list[str] = []
 
-    def noted(content: str, separator: str, *, containing: str = "") -> list[FactLine]:
-        read.extend([] if containing else [content])
-        return fact_lines(content, separator, containing=containing)
+    def noted(content: str, separator: str, *, only: str = "") -> list[FactLine]:
+        read.extend([] if only else [content])
+        return fact_lines(content, separator, only=only)
 
     monkeypatch.setattr("knowledge_app.services.documents.fact_steps.fact_lines", noted)
 

@@ -60,8 +60,8 @@ def followed_steps(fact: Fact) -> tuple[list[Step], bool]:
         if number == MAX_REVISIONS or is_oversize(older.content):
             is_whole = False
             break
-        here = _facts_with(text, newer.content, separator) if here is None else here
-        before = _facts_with(text, older.content, separator)
+        here = fact_lines(newer.content, separator, only=text) if here is None else here
+        before = fact_lines(older.content, separator, only=text)
         if not here or _is_same(here[0], before):
             here = before
             continue
@@ -75,11 +75,6 @@ def followed_steps(fact: Fact) -> tuple[list[Step], bool]:
     steps.append(Step("added", fact.born, text))
     steps.reverse()
     return [*steps, Step("removed", fact.died, fact.text)] if fact.died else steps, is_whole
-
-
-def _facts_with(text: str, content: str, separator: str) -> list[FactLine]:
-    """Return the facts of a document that have a text. That is faster than reading all of its facts."""
-    return [line for line in fact_lines(content, separator, containing=text) if line.text == text]
 
 
 def _is_same(now: FactLine, before: Sequence[FactLine]) -> bool:

@@ -158,19 +158,20 @@ def _sections(text: str, links: dict[int, str]) -> list[ShownSection]:
     if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
         return []
     lines = text.split("\n")
-    facts = fact_lines(text)
+    facts = {fact.line: fact for fact in fact_lines(text)}
     shown = [_shown(section, number, lines, facts, links) for number, section in enumerate(sections)]
     return [section for section, source in shown if source.strip()]
 
 
 def _shown(
-    section: Section, number: int, lines: list[str], facts: list[FactLine], links: dict[int, str]
+    section: Section, number: int, lines: list[str], facts: dict[int, FactLine], links: dict[int, str]
 ) -> tuple[ShownSection, str]:
     """Return a section as it is shown, and its source."""
     source = "\n".join(lines[section.start - 1 : section.end - 1])
-    own = [fact for fact in facts if section.start <= fact.line < section.end]
+    numbers = range(section.start, section.end)
+    own = [facts[line] for line in numbers if line in facts]
     categories = sorted({fact.category for fact in own if fact.category})
     anchor = f"section-{number}-{slugify(section.title, allow_unicode=True)}".rstrip("-")
-    of_section = {line - section.start + 1: url for line, url in links.items() if section.start <= line < section.end}
+    of_section = {line - section.start + 1: links[line] for line in numbers if line in links}
     shown = render_linked_markdown(source, of_section, gettext("About this fact"))
     return ShownSection(anchor, section.title, shown, len(own), categories), source

@@ -25,10 +25,13 @@ def test_bullets_have_section_category_and_line():
     ]
 
 
-def test_facts_containing_a_text_are_read_as_all_are():
-    assert fact_lines(DOCUMENT, containing="task") == [FactLine("Tools", "", "[ ] open task", 12)]
-    assert fact_lines(DOCUMENT, containing="not a fact") == []
-    assert fact_lines("one\n§\ntwo\nlines\n", containing="two") == [FactLine("", "", "two\nlines", 3)]
+def test_the_facts_with_a_text_are_read_as_all_are():
+    text = DOCUMENT + "- [x] Ana leads  \n- Ana\n- Then Ana leads\n"
+
+    assert fact_lines(text, only="Ana leads") == [fact for fact in fact_lines(text) if fact.text == "Ana leads"]
+    assert [fact.line for fact in fact_lines(text, only="Ana leads")] == [4, 13]
+    assert fact_lines(text, only="not a fact") == []
+    assert fact_lines("one\n§\ntwo\nlines\n", only="two\nlines") == [FactLine("", "", "two\nlines", 3)]
 
 
 def test_sections_cover_the_whole_document():
