@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import chain, pairwise
+from operator import or_
 
 from memoryhub.lib.search.tokenizing import UNSPACED
 from memoryhub.lib.text.change_guard import count_negations, numbers_in
@@ -100,18 +102,21 @@ def similar_pairs(
     few bits: sets differ in at least as many tokens as their bits do.
     """
     budget = budget or ComparisonBudget()
-    frequency = Counter(token for tokens in sets for token in tokens)
-    rarity = {token: order for order, (_, token) in enumerate(sorted((n, token) for token, n in frequency.items()))}
+    frequency = Counter(chain.from_iterable(sets))
+    by_rarity = sorted(sorted(frequency), key=frequency.__getitem__)
+    rarity = {token: order for order, token in enumerate(by_rarity)}
     sizes = [len(tokens) for tokens in sets]
-    bits = [_bits(rarity[token] for token in tokens) for tokens in sets]
+    rarest_first = [sorted(map(rarity.__getitem__, tokens)) for tokens in sets]
+    bit = [1 << order % BITS for order in range(len(rarity))]
+    bits = [reduce(or_, map(bit.__getitem__, orders), 0) for orders in rarest_first]
     may_differ = [(1 - threshold) / (1 + threshold) * size + 1e-9 for size in sizes]  # summed for both sets
-    index: defaultdict[str, list[int]] = defaultdict(list)
+    index: defaultdict[int, list[int]] = defaultdict(list)
     for j in sorted(range(len(sets)), key=sizes.__getitem__):
         tokens, size, own, most = sets[j], sizes[j], bits[j], may_differ[j]
-        rarest = sorted(tokens, key=rarity.__getitem__)
+        rarest = rarest_first[j]
         probed = rarest[: size - _at_least(threshold * size) + 1]
         least = threshold * size - 1e-9
-        near = {i for token in probed if token in index for i in index[token] if sizes[i] >= least}
+        near = {i for order in probed if order in index for i in index[order] if sizes[i] >= least}
         if not budget.spend(len(near) + 1):
             return
         alike = [i for i in near if (bits[i] ^ own).bit_count() - may_differ[i] <= most]
@@ -120,15 +125,8 @@ def similar_pairs(
             ratio = shared / (sizes[i] + size - shared)
             if ratio >= threshold:
                 yield min(i, j), max(i, j), ratio
-        for token in rarest[: size - _at_least(2 * threshold / (1 + threshold) * size) + 1]:
-            index[token].append(j)
-
-
-def _bits(numbers: Iterable[int]) -> int:
-    bits = 0
-    for number in numbers:
-        bits |= 1 << number % BITS
-    return bits
+        for order in rarest[: size - _at_least(2 * threshold / (1 + threshold) * size) + 1]:
+            index[order].append(j)
 
 
 def _at_least(share: float) -> int:
