@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
@@ -12,6 +12,7 @@ from typing import Literal
 from django.utils.translation import ngettext
 
 Parts = tuple[tuple[bool, str], ...]
+Opcode = tuple[str, int, int, int, int]
 MAX_WORD_CHARS = 2_000  # longer lines aren't compared word by word
 MIN_SIMILARITY = 0.4  # share of common characters; less similar lines aren't shown as one reworded line
 MARKS = {"ins": "+", "del": "-", "same": " ", "skip": "…"}
@@ -34,14 +35,43 @@ class DiffLine:
     parts: tuple[tuple[bool, str], ...] = ()
 
 
-def line_changes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+def line_changes(before: Sequence[str], after: Sequence[str]) -> list[Opcode]:
     """Return difflib's opcodes from one list of lines to another.
 
     The cost is quadratic in the number of repeats of a line, so autojunk is used for very repetitive texts.
     """
     count = Counter(before)
     is_repetitive = sum(count[line] for line in after) > MAX_PAIRS
-    return list(SequenceMatcher(None, before, after, autojunk=is_repetitive).get_opcodes())
+    found = [] if is_repetitive else _only_change(before, after, count)
+    return found or list(SequenceMatcher(None, before, after, autojunk=is_repetitive).get_opcodes())
+
+
+def _only_change(before: Sequence[str], after: Sequence[str], count: Mapping[str, int]) -> list[Opcode]:
+    """Return difflib's opcodes if all that differs is one run of lines that are nowhere else; otherwise nothing.
+
+    Most revisions are like that, and difflib takes much longer. ``count``: how often each line is in ``before``.
+    """
+    first = _common(before, after)
+    last = _common(before[first:][::-1], after[first:][::-1])
+    end, new_end = len(before) - last, len(after) - last
+    removed, added = before[first:end], after[first:new_end]
+    if not set(removed).isdisjoint(after) or not set(added).isdisjoint(before):
+        return []
+    if not (removed and added) and last > first and not any(count[line] == 1 for line in before[end:]):
+        return []  # the lines after it may repeat those before it
+    tag = "replace" if removed and added else "delete" if removed else "insert"
+    rows = [
+        ("equal", 0, first, 0, first),
+        (tag, first, end, first, new_end),
+        ("equal", end, len(before), new_end, len(after)),
+    ]
+    return [row for row in rows if row[1] < row[2] or row[3] < row[4]]
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many lines at the beginning are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (line, same) in pairs if line != same), min(len(one), len(other)))
 
 
 def diff_lines(old: str, new: str, *, around: int = 3) -> list[DiffLine]:

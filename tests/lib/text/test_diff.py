@@ -1,7 +1,12 @@
+from difflib import SequenceMatcher
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.text.diff import diff_lines, word_changes
+from memoryhub.lib.text.diff import diff_lines, line_changes, word_changes
+
+lines = st.lists(st.sampled_from("abc"), max_size=8)
+few_lines = st.lists(st.sampled_from("aXYZ"), max_size=3)
 
 
 def test_a_changed_line_is_a_removal_and_an_addition():
@@ -55,3 +60,20 @@ def test_the_number_of_word_diffs_of_long_lines_is_limited(monkeypatch):
     rows = diff_lines("tea at four today\ncake at four today", "tea at five today\ncake at five today")
 
     assert [bool(row.parts) for row in rows] == [True, False, True, False]
+
+
+@given(lines, few_lines, few_lines, lines)
+def test_changes_are_those_of_difflib(start, removed, added, end):
+    before, after = [*start, *removed, *end], [*start, *added, *end]
+
+    assert line_changes(before, after) == SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+
+
+def test_a_change_of_new_lines_is_found_without_difflib(monkeypatch):
+    monkeypatch.setattr("memoryhub.lib.text.diff.SequenceMatcher", None)
+
+    assert line_changes(["# A", "", "one", "", "# B"], ["# A", "", "two", "three", "", "# B"]) == [
+        ("equal", 0, 2, 0, 2),
+        ("replace", 2, 3, 2, 4),
+        ("equal", 3, 5, 4, 6),
+    ]
