@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -304,8 +304,11 @@ def plan_merges(
     groups: list[Group] = []
     wanted = None if among is None else set(among)
     for category in CATEGORIES:
-        living = unheld(_living(workspace)).filter(category=category).select_related("hold").order_by(*USED_FIRST)
-        entries = [entry for entry in living if wanted is None or entry.pk in wanted]
+        living = unheld(_living(workspace)).filter(category=category)
+        texts = dict(living.order_by(*USED_FIRST).values_list("pk", "content"))
+        similar = _similar({pk: text for pk, text in texts.items() if wanted is None or pk in wanted}, threshold)
+        found = living.select_related("hold").in_bulk(similar)
+        entries = [found[pk] for pk in texts if pk in found]
         ranks = ranks_to_keep(entries)
         entries.sort(key=lambda entry: ranks[entry.pk])
         same, _ = near_pairs([entry.content for entry in entries], threshold=threshold)
@@ -313,6 +316,13 @@ def plan_merges(
             Group(entries[keep], [entries[i] for i in others], ratio) for keep, others, ratio in group_pairs(same)
         ]
     return groups
+
+
+def _similar(texts: Mapping[int, str], threshold: float) -> set[int]:
+    """Return the keys of the texts that are near-duplicates of others."""
+    keys = list(texts)
+    same, _ = near_pairs(list(texts.values()), threshold=threshold)
+    return {keys[place] for one, other, _ratio in same for place in (one, other)}
 
 
 def merge_groups(workspace: Workspace, groups: Sequence[Sequence[int]], *, by: By) -> Run:
