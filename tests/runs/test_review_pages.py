@@ -54,6 +54,19 @@ def test_parts_of_a_change_are_accepted(change, editor):
     assert change.decision == "Pending"
 
 
+def test_long_texts_are_shown_when_asked_for(change, editor, monkeypatch):
+    shown = editor.get(url("held-change", change.pk)).content.decode()
+    assert "The agent&#x27;s text</summary>" in shown
+    assert "Show the whole texts" not in shown
+
+    monkeypatch.setattr("memoryhub.runs.views.review.SHOWN_TEXTS", 100)
+    page = url("held-change", change.pk)
+    short = editor.get(page).content.decode()
+    assert "The agent&#x27;s text</summary>" not in short
+    assert f'href="{page}?texts=1#texts"' in short
+    assert "The agent&#x27;s text</summary>" in editor.get(page, {"texts": "1"}).content.decode()
+
+
 def test_accepting_no_part_asks_for_a_selection(change, editor):
     editor.post(url("approve-held-change", change.pk), {"decisions": "1"})
 

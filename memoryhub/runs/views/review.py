@@ -28,6 +28,8 @@ from memoryhub.runs.review import reject
 from memoryhub.runs.views.review_bulk import MAX_AT_ONCE
 from sessions_app.models import AuditRecord
 
+SHOWN_TEXTS = 30_000  # characters of the whole texts that a page shows without being asked
+
 
 def review(request: HttpRequest, slug: str) -> HttpResponse:
     """Redirect from the former list of held changes, which are in the inbox."""
@@ -49,12 +51,13 @@ def _change_page(request: HttpRequest, change: HeldChange, *, status: int = 200)
         (gettext("The hub's text") if is_of_file else gettext("Current"), change.ours.content if change.ours else ""),
         (gettext("The agent's text") if is_of_file else gettext("Proposed"), change.proposed),
     ]
+    are_shown = "texts" in request.GET or sum(len(text) for _, text in texts) <= SHOWN_TEXTS
     context = change_context(request, change)
     may_undo = change.status in DECIDED and has_role(request.user, change.workspace, EDITOR)
     context |= {
         "workspace": change.workspace,
         "undo_url": undo_url([change]) if may_undo else "",
-        "texts": [(label, masked(shown_part(text))) for label, text in texts],
+        "texts": [(label, masked(shown_part(text))) for label, text in texts] if are_shown else [],
         "edited": request.POST.get("text"),
         "comment": request.POST.get("reason", ""),
     }
