@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 
 from django.db import connection
-from django.db.models import Count, Model, Q
+from django.db.models import Model, Q
 from django.utils.translation import gettext
 
 from memoryhub.lib.masked_text import masked
@@ -171,12 +171,16 @@ def facets(
     if slow and notes is not None:
         notes.append(gettext("Not counted here, as it took too long: %(kinds)s.") % {"kinds": ", ".join(slow)})
     months = sorted(counted.pop("month").items(), reverse=True)
-    found = {name: counts.most_common(SHOWN_VALUES) for name, counts in counted.items()} | {"month": months[:24]}
+    found = {name: _commonest(counts) for name, counts in counted.items()} | {"month": months[:24]}
     shown = {name: [FacetValue(value, count) for value, count in values] for name, values in found.items() if values}
     if sessions := shown.get("session"):
         titles = session_titles(scope, [one.value for one in sessions])
         shown["session"] = [replace(one, label=titles.get(one.value, "")) for one in sessions]
     return shown
+
+
+def _commonest(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:SHOWN_VALUES]
 
 
 def session_titles(scope: Scope, keys: Sequence[str]) -> dict[str, str]:
@@ -195,16 +199,18 @@ def session_titles(scope: Scope, keys: Sequence[str]) -> dict[str, str]:
 
 
 def _count_facets(filtered: FilteredKind, counted: dict[str, Counter[str]]) -> None:
+    """Count the values of a kind's rows. One query: each would find the matches again, which takes longest."""
     kind = filtered.kind
-    rows = filtered.matches(window=WINDOW).order_by()
     lookups = {**kind.facets, **({"kind": "kind"} if kind.name == "entry" else {})}
-    for name, lookup in lookups.items():
-        for value, count in rows.values_list(lookup).annotate(n=Count("pk")):
-            if value:
-                counted[name][value] += count
-    if kind.name != "entry" and (count := rows.count()):
-        counted["kind"][kind.name] += count
+    rows = filtered.matches(window=WINDOW).order_by()
     if kind.time:
-        timed = rows.exclude(**{kind.time: None}).annotate(month=by_month(kind.time))
-        for month, count in timed.values_list("month").annotate(n=Count("pk")):
-            counted["month"][month_of(month).date().isoformat()[:MONTH]] += count
+        rows = rows.annotate(month=by_month(kind.time))
+        lookups["month"] = "month"
+    found = list(rows.values_list("pk", *lookups.values()))
+    if kind.name != "entry" and found:
+        counted["kind"][kind.name] += len(found)
+    for name, values in zip(lookups, list(zip(*found, strict=True))[1:], strict=False):
+        for value, count in Counter(values).items():
+            if value:
+                shown = month_of(value).date().isoformat()[:MONTH] if name == "month" else value
+                counted[name][shown] += count
