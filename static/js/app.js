@@ -80,6 +80,23 @@ all(":is(.tabs, .pills) > [aria-current]").forEach((tab) => { /* into the middle
   tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
 });
 
+/* The page that Back leads to is loaded again where htmx has added it to the browser's history. It would begin at the top,
+   so its place is kept with it. */
+(() => {
+  let place = 0;
+  const keepPlace = () => history.replaceState({ ...history.state, place }, "");
+  document.addEventListener("click", ({ target }) => {
+    if (!target.closest?.("a[href]")) return;
+    place = scrollY;
+    keepPlace();
+  }, true);
+  document.addEventListener("htmx:beforeHistoryUpdate", ({ detail }) => { if (detail.history.type === "push") keepPlace(); });
+  addEventListener("popstate", ({ state }) => { if (state?.htmx) sessionStorage.setItem("place", state.place ?? 0); });
+  const kept = sessionStorage.getItem("place");
+  sessionStorage.removeItem("place");
+  if (kept) addEventListener("load", () => requestAnimationFrame(() => scrollTo({ top: kept, behavior: "instant" })));
+})();
+
 /* On a phone, filters wait behind their summary, so that a list begins on the first screen. */
 if (matchMedia("(width < 40rem)").matches) for (const filters of all(".filters")) filters.open = false;
 

@@ -52,8 +52,11 @@ const inboxItems = (() => {
   };
   addEventListener("resize", makeRoom);
   document.addEventListener("item-shown", makeRoom);
+  /* In a narrow window an item hides the list, which is where it was when the link above the item leads back to it. */
+  let listPlace = 0;
   const bringIntoView = () => {
-    if (matchMedia("(width < 60rem)").matches) scrollTo({ top: 0, behavior: "instant" });
+    const isNarrow = matchMedia("(width < 60rem)").matches;
+    if (isNarrow) scrollTo({ top: "open" in theInbox().dataset ? 0 : listPlace, behavior: "instant" });
     else one("#inbox [aria-current='true']")?.scrollIntoView({ block: "nearest" });
   };
   const aimAtShown = () => { aim = theItem()?.dataset.item ?? ""; };
@@ -71,7 +74,7 @@ const inboxItems = (() => {
     });
     htmx.process(article);
     if (!("open" in theInbox().dataset)) {
-      history.replaceState({ htmx: true }, ""); /* so that Back loads it again */
+      history.replaceState({ ...history.state, htmx: true }, ""); /* so that Back loads it again */
       history.pushState({ htmx: true }, "");
     }
     history.replaceState(history.state, "", url);
@@ -140,6 +143,7 @@ const inboxItems = (() => {
     const isPlain = !event.button && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
     const link = isPlain && event.target.closest("#inbox .inbox-rows a, #inbox .inbox-steps a");
     if (!link) return;
+    if (!("open" in theInbox().dataset)) listPlace = scrollY;
     const row = link.dataset.key ? neighbour(link.dataset.key === "j" ? 1 : -1) : link;
     if (!row || !go(row)) return; /* the link's own request */
     event.preventDefault();
