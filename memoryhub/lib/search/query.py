@@ -188,16 +188,17 @@ def _resolve_token(token: Token, filters: Sequence[Filter], notes: list[str]) ->
         return [token]
     valid = {value for one in filters for value in one.values}
     invalid = [value for value in token.values if (normalise_value(token.field, value) or value) not in valid]
-    notes += [_invalid_value_note(token.field, value) for value in invalid or [""]]
+    notes += [_invalid_value_note(token, value) for value in invalid or [""]]
     if not filters:
         return [replace(token, field="", values=())]
     return [token, *(replace(token, text=value, field="", values=()) for value in invalid)]
 
 
-def _invalid_value_note(field: str, value: str) -> str:
-    known = FIELDS[field].values
-    messages = _INVALID_DATE if field in DATE_FIELDS else _INVALID_VALUE if known else _MISSING_VALUE
-    return messages[bool(value)] % {"field": field, "value": _shorten(value), "values": ", ".join(known)}
+def _invalid_value_note(token: Token, value: str) -> str:
+    known = FIELDS[token.field].values
+    messages = _INVALID_DATE if token.field in DATE_FIELDS else _INVALID_VALUE if known else _MISSING_VALUE
+    typed = token.text.partition(":")[0].lower()  # "until" for the field "before"
+    return messages[bool(value)] % {"field": typed, "value": _shorten(value), "values": ", ".join(known)}
 
 
 def _shorten(text: str) -> str:

@@ -48,6 +48,9 @@ def test_excluded_values_are_separate_filters():
         ("author: Ann", ["author", "ann"], "author: needs a value, as in author:value. It was searched as words."),
         ('tag:"" pool', ["tag", "pool"], "tag: needs a value, as in tag:value. It was searched as words."),
         ("after:soonish", ["after soonish"], 'after: "soonish" is not a date such as 2026-01-31'),
+        ("until:soonish", ["until soonish"], 'until: "soonish" is not a date such as 2026-01-31'),
+        ("-Since:soonish", [], 'since: "soonish" is not a date such as 2026-01-31'),
+        ("from:", ["from"], "from: needs a value, as in from:value."),
         ("autor:x", ["autor x"], 'There is no field "autor". Did you mean author? It was searched as words.'),
     ],
 )
