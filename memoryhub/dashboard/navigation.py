@@ -26,6 +26,7 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.held_rows import LINKS
 from memoryhub.backups.create import hub_version
+from memoryhub.demo.building import is_demo_offered
 from memoryhub.inbox.queue import count_waiting
 from memoryhub.jobs.listing import live_count
 from memoryhub.lib.database.fixed_sql import keys_sql, planned_cursor
@@ -224,6 +225,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     is_operator = is_hub_operator(request.user)
     nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
     nav["version"] = hub_version()
+    nav["offers_demo"] = is_demo_offered  # called only where it is shown
     nav["admin_url"] = reverse("admin:index") if is_operator and settings.MEMORYHUB_ADMIN else ""
     return {"nav": nav | _live(request, current)}
 

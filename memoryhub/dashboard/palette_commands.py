@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryhub.dashboard.navigation import OVERVIEW, SECTIONS, visible_tabs
+from memoryhub.demo.building import is_demo_offered
 from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Workspace
 
@@ -110,7 +111,8 @@ def commands(request: HttpRequest, workspace: Workspace | None, here: str) -> li
             if has_role(request.user, workspace, role)
         ]
     if is_hub_operator(request.user):
-        rows += [Row(str(label), icon, reverse(name), is_done=done) for label, name, icon, done in HUB_COMMANDS]
+        offered = [row for row in HUB_COMMANDS if row[1] != "demo" or is_demo_offered()]
+        rows += [Row(str(label), icon, reverse(name), is_done=done) for label, name, icon, done in offered]
     return rows + _of_oneself(here)
 
 

@@ -15,6 +15,8 @@ from memoryhub.demo import WRITERS, write_agent
 from memoryhub.demo.events import happen_after_import, happen_between
 from memoryhub.demo.script import moment
 from memoryhub.demo.work import FIRST_DAY
+from memoryhub.jobs.queue import LIVE
+from memoryhub.models import Job
 from memoryhub.sync.import_requests import import_now
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import ImportReport, Workspace
@@ -83,6 +85,14 @@ def is_demo_built() -> bool:
     """Return whether all workspaces of the demo exist."""
     paths = [str(demo_folder() / name.lower()) for name in WRITERS]
     return Workspace.objects.filter(path__in=paths).count() == len(paths)
+
+
+def is_demo_offered() -> bool:
+    """Return whether the demo can be created: not while a job does, and not once it is complete."""
+    latest = Job.objects.filter(kind=Job.Kind.DEMO).order_by("-pk").first()
+    if latest is not None and latest.status in LIVE:
+        return False
+    return not is_demo_built() or (latest is not None and latest.status != Job.Status.DONE)
 
 
 def demo_folder() -> Path:

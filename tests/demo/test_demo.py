@@ -171,6 +171,28 @@ def test_a_demo_that_exists_is_not_built_again(admin_client):
     assert not Job.objects.exists()
 
 
+def offers(client) -> set[bool]:
+    """Return whether the import page and the palette offer the demo."""
+    return {'action="/demo/"' in client.get(path).text for path in ("/import/", "/palette/?q=open+the+demo")}
+
+
+@pytest.mark.django_db
+def test_the_demo_is_offered_until_it_exists(admin_client):
+    assert offers(admin_client) == {True}
+
+    admin_client.post("/demo/")
+    assert offers(admin_client) == {False}
+
+    Job.objects.update(status="failed")
+    assert offers(admin_client) == {True}
+
+    for name in WRITERS:
+        Workspace.objects.create(name=name, slug=name.lower(), path=str(demo_folder() / name.lower()))
+    assert offers(admin_client) == {True}  # to complete it
+    Job.objects.update(status="done")
+    assert offers(admin_client) == {False}
+
+
 @pytest.mark.django_db
 def test_only_hub_operators_open_the_demo(stranger_client):
     assert stranger_client.post("/demo/").status_code == 403

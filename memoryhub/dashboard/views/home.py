@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from knowledge_app.models import Fact
 from memoryhub.dashboard.health import health_of, shown_columns
 from memoryhub.dashboard.navigation import count_parts
-from memoryhub.demo.building import is_demo_built
+from memoryhub.demo.building import is_demo_offered
 from memoryhub.inbox.attention import attention_items
 from memoryhub.inbox.attention_rows import attention_context
 from memoryhub.inbox.queue import count_waiting
@@ -104,11 +104,10 @@ def health(_request: HttpRequest) -> JsonResponse:
 @require_POST
 def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
-    latest = Job.objects.filter(kind=Job.Kind.DEMO).order_by("-pk").first()
-    if is_demo_built() and (latest is None or latest.status == Job.Status.DONE):  # again, it would overwrite files
+    if is_demo_offered():  # if it exists, it would overwrite files
+        request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=home_of_files())
+    if _demo_job() is None:
         messages.info(request, gettext("The demo's workspaces already exist."))
-        return redirect("home")
-    request_job(Job.Kind.DEMO, None, {}, by=by_person(request), key="demo", home=home_of_files())
-    if Workspace.objects.exists():  # otherwise the first page says so, as long as it is true
+    elif Workspace.objects.exists():  # otherwise the first page says so, as long as it is true
         messages.info(request, gettext("The demo is being created. Its four workspaces appear here within a minute."))
     return redirect("home")
