@@ -6,16 +6,16 @@ const dateFormat = (options) => /* in the reader's language, the day first, as o
   new Intl.DateTimeFormat(document.documentElement.lang.replace(/^en$/, "en-GB") || undefined, options);
 
 /* Messages: requests that failed say so where messages are read out. */
-const say = (text, level = "problem", retry = null) => {
+const say = (text, level = "problem", act = null, label = sentences.retry) => {
   const notice = document.createElement("div");
   notice.className = "notice";
   notice.dataset.level = level;
   const line = document.createElement("p");
   line.textContent = text;
   notice.append(document.createElement("span"), line);
-  if (retry) {
-    const button = Object.assign(document.createElement("button"), { type: "button", className: "button compact", textContent: sentences.retry });
-    button.addEventListener("click", () => { notice.remove(); retry(); });
+  if (act) {
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "button compact", textContent: label });
+    button.addEventListener("click", () => { notice.remove(); act(); });
     notice.append(button);
   }
   tell([notice]);
@@ -100,7 +100,8 @@ all(":is(.tabs, .pills) > [aria-current]").forEach((tab) => { /* into the middle
 /* On a phone, filters wait behind their summary, so that a list begins on the first screen. */
 if (matchMedia("(width < 40rem)").matches) for (const filters of all(".filters")) filters.open = false;
 
-/* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or given up. */
+/* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or discarded. */
+const sayRestored = (discard) => say(sentences.restored, "info", discard, sentences.discard);
 const draft = one("[data-draft]");
 const forget = (key) => sessionStorage.removeItem(`draft:${key}`);
 if (draft) {
@@ -108,7 +109,11 @@ if (draft) {
   const kept = sessionStorage.getItem(key);
   if (kept !== null && kept !== draft.value) {
     draft.value = kept;
-    say(sentences.restored, "info");
+    sayRestored(() => {
+      draft.value = draft.defaultValue;
+      htmx.trigger(draft, "input");
+      forget(draft.dataset.draft);
+    });
     htmx.trigger(draft, "input");
   }
   draft.addEventListener("input", () => sessionStorage.setItem(key, draft.value));

@@ -1,13 +1,11 @@
 "use strict";
 
-/* The fields of a form survive a lost connection or login, as a document's text does; a page that says that it is saved
-   drops them. */
+/* The fields of a form survive a lost connection or login, as a document's text does; the next page drops them if it says
+   that they are saved, or what waits for an answer. */
 (() => {
   const sent = sessionStorage.getItem("draft-sent");
-  if (sent && one("#messages > [data-level='success']")) {
-    forget(sent);
-    sessionStorage.removeItem("draft-sent");
-  }
+  if (sent && one("#messages > :is([data-level='success'], [data-level='info'])")) forget(sent);
+  sessionStorage.removeItem("draft-sent");
   const drafts = one("[data-drafts]");
   if (drafts) {
     const key = `draft:${drafts.dataset.drafts}`;
@@ -16,7 +14,10 @@
     const changed = fields.filter(({ name, value }) => name in kept && kept[name] !== value);
     for (const field of changed) field.value = kept[field.name];
     if (changed.length) {
-      say(sentences.restored, "info");
+      sayRestored(() => {
+        for (const field of changed) field.value = field.defaultValue;
+        forget(drafts.dataset.drafts);
+      });
       drafts.closest("details")?.setAttribute("open", "");
     }
     drafts.addEventListener("input", () => sessionStorage.setItem(key, JSON.stringify(Object.fromEntries(fields.map(({ name, value }) => [name, value])))));

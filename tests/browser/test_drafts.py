@@ -1,0 +1,115 @@
+"""Typed text that isn't saved yet: it survives a login, and goes away when it is saved or discarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.observations import NewObservation, store
+from sessions_app.models import Workspace
+from sessions_app.services.audit import By
+from tests.browser.test_living import learn
+from tests.hub import NOW, PERSON
+from tests.inbox.test_inbox import TEXT, propose
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+RESTORED = "Your unsaved text was restored."
+
+
+def new(name: str) -> Callable[[Workspace], str]:
+    return lambda workspace: f"/w/{workspace.slug}/{name}/new/"
+
+
+def entry(workspace: Workspace) -> str:
+    learn(workspace, "Herons fish at dusk")
+    return f"/w/atlas/knowledge/{KnowledgeEntry.objects.get().pk}/"
+
+
+def observation(workspace: Workspace) -> str:
+    [row] = store(workspace, [NewObservation("finding", "Herons fish at dusk")], by=By(PERSON, NOW)).added
+    return f"/w/atlas/observations/{row.pk}/"
+
+
+def value(workspace: Workspace) -> str:
+    return f"/w/atlas/key-values/{write_value(workspace, 'heron', 'grey', by=By(PERSON, NOW)).pk}/"
+
+
+def change(workspace: Workspace) -> str:
+    return f"/w/atlas/review/{propose(workspace, TEXT.replace('- tea at four', '- tea at six')).pk}/#edit"
+
+
+FORMS = {
+    "new entry": (new("knowledge"), "#id_content"),
+    "entry": (entry, "#id_content"),
+    "new observation": (new("observations"), "#id_content"),
+    "observation": (observation, "#id_content"),
+    "new value": (new("key-values"), "#id_value"),
+    "value": (value, "#new-value"),
+    "held change": (change, "#text"),
+}
+
+
+@pytest.mark.parametrize(("prepare", "field"), FORMS.values(), ids=FORMS)
+def test_typed_text_survives_a_login_and_goes_away_when_it_is_saved(
+    page: Page, workspace: Workspace, prepare: Callable[[Workspace], str], field: str
+):
+    path = prepare(workspace)
+    page.goto(path)
+    if page.locator("#id_key").count():
+        page.fill("#id_key", "heron")
+    unfold_edit(page)
+    page.fill(field, "Herons fish at dawn")
+    save = page.locator(f"form:has({field}) button.primary")
+    cookies = page.context.cookies()
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    save.click()
+    page.wait_for_url("**/login/?next=*")
+    page.context.add_cookies(cookies)
+
+    page.goto(path)
+
+    expect(page.locator("#messages")).to_contain_text(RESTORED)
+    expect(page.locator(field)).to_have_value("Herons fish at dawn")
+    save.click()
+    expect(page.locator("#messages [data-level=success]").first).to_be_visible()
+    page.goto(path)
+    expect(page.locator("h1")).to_be_visible()
+    expect(page.locator("#messages")).not_to_contain_text(RESTORED)
+
+
+def unfold_edit(page: Page) -> None:
+    fold = page.locator("details#edit:not([open]) > summary")
+    if fold.count():
+        fold.click()
+
+
+def test_restored_text_can_be_discarded(page: Page, workspace: Workspace):
+    path = entry(workspace)
+    page.goto(path)
+    page.fill("#id_content", "Herons fish at dawn")
+    page.goto("/w/atlas/")
+    page.goto(path)
+
+    page.get_by_role("button", name="Discard", exact=True).click()
+
+    expect(page.locator("#id_content")).to_have_value("Herons fish at dusk")
+    page.reload()
+    expect(page.locator("#id_content")).to_have_value("Herons fish at dusk")
+    expect(page.locator("#messages")).not_to_contain_text(RESTORED)
+
+
+def test_an_observation_that_waits_for_a_decision_leaves_no_draft(page: Page, workspace: Workspace):
+    observation(workspace)
+    page.goto("/w/atlas/observations/new/")
+    page.fill("#id_content", "Herons fish at dusk")
+
+    page.locator("form:has(#id_content) button.primary").click()
+
+    expect(page.locator("#messages")).to_contain_text("A similar observation exists")
+    page.goto("/w/atlas/observations/new/")
+    expect(page.locator("#id_content")).to_have_value("")
