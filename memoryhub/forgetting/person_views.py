@@ -32,10 +32,11 @@ def person_data(request: HttpRequest) -> HttpResponse:
     return _page(request, form, _plan(form))
 
 
-@require_POST
 def export(request: HttpRequest) -> HttpResponseBase:
     """Download what is known about a person."""
     require_hub_operator(request)
+    if request.method != "POST":
+        return redirect("person-data")
     form = PersonForm(request.POST)
     if not form.is_valid():
         return _page(request, form, None)
@@ -48,10 +49,11 @@ def export(request: HttpRequest) -> HttpResponseBase:
     return response
 
 
-@require_POST
 def erase(request: HttpRequest) -> HttpResponse:
     """Erase a person in all workspaces as a job, if it would erase what the preview showed, and the box is ticked."""
     require_hub_operator(request)
+    if request.method != "POST":  # the address of a page that answers an erasure that wasn't confirmed
+        return redirect("person-data")
     form = PersonForm(request.POST)
     plan = _plan(form)
     if not plan or not plan.total or not form.cleaned_data["shown"]:

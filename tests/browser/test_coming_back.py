@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from knowledge_app.models import KnowledgeEntry
+from memoryhub.models import Job
 from sessions_app.models import Workspace
 from tests.browser.test_living import learn
 from tests.hub import add, open_at
@@ -84,3 +86,49 @@ def test_back_leads_to_the_same_place_in_the_inbox(phone: Page, many: Workspace,
 
     expect(phone.locator(".inbox-rows a").first).to_be_visible()
     expect_at(phone, place)
+
+
+def find_heron(page: Page, path: str) -> None:
+    page.goto(path)
+    if page.locator("#id_kind").count():
+        page.locator("#id_kind").select_option("phrase")
+    page.fill("#id_words", "Grey Heron")
+    page.locator("form:has(#id_words) button").first.click()
+    expect(page.locator("#found, #preview")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/person-data/", "/w/atlas/forget/"])
+def test_back_and_reload_show_the_preview_of_an_erasure_again(page: Page, workspace: Workspace, path: str):
+    learn(workspace, "Grey Heron leads the harbour")
+    page.goto("/")
+    find_heron(page, path)
+    preview = page.locator("#found, #preview")
+
+    page.locator(".brand").click()
+    page.wait_for_url("**/")
+    page.go_back()
+    expect(preview).to_be_visible()
+    page.reload()
+    expect(preview).to_be_visible()
+
+    expect(page.locator("#id_words")).to_have_value("Grey Heron")
+    assert page.url.endswith(path)
+    page.go_back()
+    expect(preview).to_have_count(0)
+    page.go_back()
+    assert not page.url.endswith(path)
+    assert KnowledgeEntry.objects.count() == 1
+
+
+def test_an_erasure_that_is_not_confirmed_stays_on_an_address_that_can_be_loaded(page: Page, workspace: Workspace):
+    learn(workspace, "Grey Heron leads the harbour")
+    find_heron(page, "/person-data/")
+
+    page.locator("#erase .button.danger").click()
+    expect(page.locator("#erase")).to_contain_text("Tick the box to erase.")
+
+    assert page.url.endswith("/person-data/")
+    page.reload()
+    expect(page.locator("#found")).to_be_visible()
+    expect(page.locator("main")).not_to_contain_text("Tick the box to erase.")
+    assert not Job.objects.exists()

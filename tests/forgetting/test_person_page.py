@@ -130,3 +130,8 @@ def test_the_preview_shows_the_first_lines_of_each_workspace_with_links(workspac
     assert f'href="{reverse("knowledge:knowledge-entry", args=["other", KnowledgeEntry.objects.get().pk])}"' in html
     assert f'href="{reverse("sessions:detail", args=["other", own.pk])}"' in html
     assert "s3cret" not in html
+
+
+@pytest.mark.parametrize("name", ["erase-person", "export-person-data"])
+def test_addresses_of_buttons_lead_to_the_page_if_they_are_opened(admin_client, name):
+    assert admin_client.get(reverse(name)).headers["Location"] == "/person-data/"
