@@ -101,7 +101,7 @@ all(":is(.tabs, .pills) > [aria-current]").forEach((tab) => { /* into the middle
 if (matchMedia("(width < 40rem)").matches) for (const filters of all(".filters")) filters.open = false;
 
 /* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or discarded. */
-const sayRestored = (discard) => say(sentences.restored, "info", discard, sentences.discard);
+const sayRestored = (discard, words = sentences.restored) => say(words, "info", discard, sentences.discard);
 const draft = one("[data-draft]");
 const forget = (key) => sessionStorage.removeItem(`draft:${key}`);
 if (draft) {
@@ -119,5 +119,9 @@ if (draft) {
   draft.addEventListener("input", () => sessionStorage.setItem(key, draft.value));
   one("[data-give-up]")?.addEventListener("click", () => forget(draft.dataset.draft));
 }
+/* The form that was sent last, if this page may be the answer to it. The answer says what was saved, or what waits. */
+const sentForm = sessionStorage.getItem("draft-sent");
+sessionStorage.removeItem("draft-sent");
+if (sentForm && one("#messages > :is([data-level='success'], [data-level='info'])")) forget(sentForm);
 const written = one("[data-written]");
 if (written && new URLSearchParams(location.search).has("saved")) forget(written.dataset.written);

@@ -1,11 +1,8 @@
 "use strict";
 
-/* The fields of a form survive a lost connection or login, as a document's text does; the next page drops them if it says
-   that they are saved, or what waits for an answer. */
+/* The fields of a form survive a lost connection or login, as a document's text does; app.js drops them when they are
+   saved. If the form was sent and no page of the hub followed, nobody knows whether they were. */
 (() => {
-  const sent = sessionStorage.getItem("draft-sent");
-  if (sent && one("#messages > :is([data-level='success'], [data-level='info'])")) forget(sent);
-  sessionStorage.removeItem("draft-sent");
   const drafts = one("[data-drafts]");
   if (drafts) {
     const key = `draft:${drafts.dataset.drafts}`;
@@ -17,7 +14,7 @@
       sayRestored(() => {
         for (const field of changed) field.value = field.defaultValue;
         forget(drafts.dataset.drafts);
-      });
+      }, sentForm === drafts.dataset.drafts ? sentences.lost : sentences.restored);
       drafts.closest("details")?.setAttribute("open", "");
     }
     drafts.addEventListener("input", () => sessionStorage.setItem(key, JSON.stringify(Object.fromEntries(fields.map(({ name, value }) => [name, value])))));

@@ -14,11 +14,13 @@ from knowledge_app.services.rows.observations import NewObservation, store
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By
 from tests.browser.test_living import learn
+from tests.browser.test_waiting import lossy  # noqa: F401  a fixture
 from tests.hub import NOW, PERSON
 from tests.inbox.test_inbox import TEXT, propose
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 RESTORED = "Your unsaved text was restored."
+LOST = "Your text was restored. It was sent, but the hub didn't answer: check whether it was saved."
 
 
 def new(name: str) -> Callable[[Workspace], str]:
@@ -113,3 +115,18 @@ def test_an_observation_that_waits_for_a_decision_leaves_no_draft(page: Page, wo
     expect(page.locator("#messages")).to_contain_text("A similar observation exists")
     page.goto("/w/atlas/observations/new/")
     expect(page.locator("#id_content")).to_have_value("")
+
+
+def test_new_text_whose_answer_was_lost_says_that_it_may_have_been_saved(lossy: Page, workspace: Workspace):  # noqa: F811
+    path = "/w/atlas/knowledge/new/"
+    lossy.goto(path)
+    lossy.fill("#id_content", "Herons fish at dawn")
+    lossy.route(f"**{path}", lambda route: route.fulfill(status=500, body="<p>Something went wrong</p>"))
+    lossy.locator("form:has(#id_content) button.primary").click()
+    expect(lossy.locator("body")).to_have_text("Something went wrong")
+    lossy.unroute(f"**{path}")
+
+    lossy.goto(path)
+
+    expect(lossy.locator("#messages")).to_contain_text(LOST)
+    expect(lossy.locator("#id_content")).to_have_value("Herons fish at dawn")
