@@ -20,10 +20,10 @@ const say = (text, level = "problem", act = null, label = sentences.retry) => {
   }
   tell([notice]);
 };
-/* Messages in the inbox say what was decided, so the latest ones stay until there are newer ones. */
+/* Messages in the inbox say what was decided, so the latest ones stay until there are newer ones, if there is room. */
 const tell = (notices) => {
   const place = one("#messages");
-  const kept = one("[data-inbox]") ? all(".notice", place).slice(-2) : [];
+  const kept = one("[data-inbox]") && !matchMedia("(width < 60rem)").matches ? all(".notice", place).slice(-2) : [];
   place?.replaceChildren(...kept.filter((old) => notices.every((one) => one.textContent !== old.textContent)), ...notices);
 };
 const sentences = one("#sentences").dataset; /* in the reader's language */

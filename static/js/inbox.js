@@ -45,13 +45,6 @@ const inboxItems = (() => {
     item.inert = isHeld;
     item.ariaBusy = isHeld ? "true" : null;
   };
-  /* Messages are above the bar that submits a change, which is at the foot of the window, too. */
-  const makeRoom = () => {
-    const { offsetHeight = 0, offsetWidth = 0 } = one("#inbox-detail .review-bar") ?? {};
-    theInbox()?.closest("main").style.setProperty("--review-bar", `${offsetWidth && offsetHeight}px`);
-  };
-  addEventListener("resize", makeRoom);
-  document.addEventListener("item-shown", makeRoom);
   /* In a narrow window an item hides the list, which is where it was when the link above the item leads back to it. */
   let listPlace = 0;
   const bringIntoView = () => {
@@ -163,7 +156,6 @@ const inboxItems = (() => {
   document.addEventListener("htmx:afterSettle", ({ target }) => {
     if (target.id !== "inbox") return;
     aimAtShown();
-    makeRoom();
     bringIntoView();
   });
   /* The text of the row that is kept, unless the person has changed it. */
@@ -173,7 +165,6 @@ const inboxItems = (() => {
     if (texts.includes(box?.value)) box.value = target.dataset.text;
   });
   aimAtShown();
-  makeRoom();
   new MutationObserver(tidy).observe(one("main"), { childList: true, subtree: true });
   tidy();
   return { ahead, deciding, theInbox, theItem, itemOf, fromText, isReady, neighbour, hold, keepFocus, go, tidy, aimAtShown, bringIntoView };

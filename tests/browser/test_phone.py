@@ -200,3 +200,25 @@ def test_what_needs_attention_is_readable_on_the_overview(phone: Page, workspace
     title = phone.locator(".needs .row-title a").first
     expect(title).to_contain_text("awaits review")
     assert title.evaluate("link => link.scrollWidth - link.clientWidth") <= 0
+
+
+def test_what_was_decided_covers_no_button_of_the_next_item(phone: Page, workspace: Workspace):
+    for number in range(3):
+        propose(workspace, TEXT.replace("- Bo cooks", f"- {number} {ORDER}"), reason=f"change {number}")
+    phone.goto("/w/atlas/inbox/")
+    phone.locator(".inbox-rows a").first.click()
+
+    for number in range(2):
+        expect(phone.locator("#inbox-detail q").first).to_have_text(f"change {number}")
+        phone.get_by_role("button", name="Reject", exact=True).click()
+    expect(phone.locator("#inbox-detail q").first).to_have_text("change 2")
+
+    expect(phone.locator("#messages .notice")).to_have_count(1)
+    expect(phone.locator("#messages .notice")).to_be_in_viewport(ratio=1)
+    covered = phone.locator("#inbox-detail .review-bar :is(button, a)").evaluate_all(
+        "parts => parts.filter((part) => { const { x, y, width, height } = part.getBoundingClientRect();"
+        " return !part.contains(document.elementFromPoint(x + width / 2, y + height / 2)); }).length"
+    )
+    assert covered == 0
+    phone.evaluate("scrollTo(0, document.body.scrollHeight)")
+    expect(phone.locator("#messages .notice")).to_be_in_viewport(ratio=1)
