@@ -22,10 +22,12 @@
   };
   const decide = (form, submitter) => {
     const [article, next] = [theItem(), neighbour(1)];
+    const left = next ?? neighbour(-1);
     const key = article.dataset.item;
     const values = new FormData(form, submitter);
     const isQuick = isLetter && next && isReady(itemOf(next));
-    if (isQuick) values.set("back", listUrl());
+    const back = left ? left.getAttribute("href") : one("#inbox-list").dataset.list; /* the form's may be decided already */
+    values.set("back", isQuick ? listUrl() : back);
     deciding.add(key);
     ahead.delete(key);
     queue.push({ url: form.getAttribute("action"), values, key, article: isQuick ? null : article });

@@ -63,3 +63,23 @@ def test_after_back_the_bar_of_a_review_counts_the_choices_that_are_shown(page: 
 
     expect(page.locator(".part input[value=reject]").first).to_be_checked()
     expect(page.locator("[data-count]")).to_have_text(before)
+
+
+def test_the_last_decision_leads_to_the_list_and_not_to_an_item_that_was_decided(page: Page, workspace: Workspace):
+    document = open_document(workspace, "MEMORY.md")
+    revise_document(document, TEXT, base=None, reason="r", by=By(PERSON, NOW))
+    for number in range(3):
+        propose_text(
+            document, f"{TEXT}- {number} cups\n", base_number=None, reason=f"change {number}", by=By(AGENT, NOW)
+        )
+    page.goto("/w/atlas/inbox/?kind=change")
+    expect(page.locator(".inbox-rows [data-ready]")).to_have_count(2)
+
+    for number in range(3):
+        expect(page.locator("#inbox-detail q").first).to_have_text(f"change {number}")
+        page.keyboard.press("r")
+
+    expect(page.locator("main")).to_contain_text("Inbox zero")
+    expect(page.locator("#messages")).to_contain_text("Change rejected.")
+    expect(page.locator("#messages")).not_to_contain_text("no longer in the inbox")
+    assert page.url.endswith("/w/atlas/inbox/?kind=change")
