@@ -222,3 +222,18 @@ def test_what_was_decided_covers_no_button_of_the_next_item(phone: Page, workspa
     assert covered == 0
     phone.evaluate("scrollTo(0, document.body.scrollHeight)")
     expect(phone.locator("#messages .notice")).to_be_in_viewport(ratio=1)
+
+
+def test_what_needs_attention_in_a_workspace_is_whole(phone: Page, workspace: Workspace):
+    propose(workspace, TEXT.replace("- tea at four\n", "- Bo cooks\n"))
+    error = "The folder contains no memory in a known format."
+    ImportReport.objects.create(
+        workspace=workspace, path="/a", name="a", status="failed", error=error, created_at=NOW, finished_at=NOW
+    )
+
+    phone.goto("/w/atlas/")
+
+    titles = phone.locator(".needs .row-title a")
+    expect(titles).to_have_count(2)
+    assert titles.evaluate_all("links => links.filter(link => link.scrollWidth > link.clientWidth).length") == 0
+    assert max(title.bounding_box()["height"] for title in titles.all()) < 60
