@@ -55,7 +55,7 @@ def test_the_mark_of_a_compaction_is_no_message(tmp_path):
     records = [message(0), message(1), MARK, message(2), message(3)]
     write(agent, records, archived=2)
 
-    assert take(agent) == ["has 1 records that mark compactions"]
+    assert take(agent) == ["has 1 record that marks a compaction"]
 
     assert said() == SAID
     assert Session.objects.get().last_consolidated == 2

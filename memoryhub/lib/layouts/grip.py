@@ -21,6 +21,7 @@ from memoryhub.lib.layouts.documents import (
 )
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
+from memoryhub.lib.layouts.problem_counts import counted
 from memoryhub.lib.layouts.records import (
     KEPT_IN_PLACE,
     REPAIRED,
@@ -175,7 +176,8 @@ def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
         return FileRead(main, "history", None, problems=problems)
     log = _history_log(lines, main, zone)
     if preamble := [line for line in str(log.extra.get("preamble", "")).split("\n") if _is_text(line)]:
-        what = f"has {len(preamble):,} lines before its first entry"
+        one, more = "has 1 line before its first entry", "has {} lines before its first entry"
+        what = counted(len(preamble), one, more)
         problems.append(
             Problem(
                 main,

@@ -17,6 +17,11 @@ Place = int | str  # the number of a line, or the id of a record
 Kind = tuple[str, str, Outcome]
 
 
+def counted(count: int, one: str, more: str) -> str:
+    """Return the sentence for a number: ``one`` for 1, else ``more`` with the number in place of {}."""
+    return one if count == 1 else more.format(f"{count:,}")
+
+
 class ProblemCounts:
     """The problems of a file.
 

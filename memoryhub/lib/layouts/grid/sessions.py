@@ -13,7 +13,7 @@ from memoryhub.lib.layouts.documents import empty_file, unread_file, unreadable_
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH
 from memoryhub.lib.layouts.jsonl import json_lines
 from memoryhub.lib.layouts.message_parts import hash_of
-from memoryhub.lib.layouts.problem_counts import ProblemCounts
+from memoryhub.lib.layouts.problem_counts import ProblemCounts, counted
 from memoryhub.lib.layouts.records import EntryRecord, FileRead, Problem, SessionRecord, ToolCall
 from memoryhub.lib.layouts.times import read_moment
 from memoryhub.lib.validation import json_text
@@ -53,7 +53,8 @@ def _read_session(folder: Folder, path: str) -> FileRead:
     if events == _Events():
         return empty_file(path, "session", info)
     if events.other_count:
-        what = f"has {events.other_count:,} events that are not messages or tool calls"
+        one = "has 1 event that is not a message or tool call"
+        what = counted(events.other_count, one, "has {} events that are not messages or tool calls")
         events.problems.append(Problem(path, None, what, "left out", "ignored"))
     times = [entry.occurred_at for entry in events.entries if entry.occurred_at]
     record = SessionRecord(

@@ -17,6 +17,7 @@ from memoryhub.lib.layouts.entries import NoEntry, rejection_reason
 from memoryhub.lib.layouts.file_names import encoded_name
 from memoryhub.lib.layouts.nanobot.history import read_history
 from memoryhub.lib.layouts.nanobot.messages import is_compaction, read_entry
+from memoryhub.lib.layouts.problem_counts import counted
 from memoryhub.lib.layouts.records import (
     REPAIRED,
     UNKNOWN_RECORDS,
@@ -164,10 +165,13 @@ def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
             lines.count += 1
             _read_line(lines, path, number, raw, zone)
     if lines.private_count:
-        what = f"has {lines.private_count:,} records of provider state, which are private to the program"
+        one = "has 1 record of provider state, which is private to the program"
+        more = "has {} records of provider state, which are private to the program"
+        what = counted(lines.private_count, one, more)
         lines.problems.append(Problem(path, None, what, "left out", "ignored"))
     if lines.compaction_count:
-        what = f"has {lines.compaction_count:,} records that mark compactions"
+        one, more = "has 1 record that marks a compaction", "has {} records that mark compactions"
+        what = counted(lines.compaction_count, one, more)
         lines.problems.append(Problem(path, None, what, IN_EXPORTS, "ignored"))
     return lines
 
