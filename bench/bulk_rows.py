@@ -121,11 +121,10 @@ def add_others(writer: Writer, entries: int) -> None:
 
 
 def update_statistics() -> None:
-    """Update the database's statistics, as it would do itself in time."""
+    """Clean up and update the database's statistics, as it would do itself in time."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         else:
             connection.ensure_connection()
-            cursor.execute("VACUUM ANALYZE sessions_app_entry")
-            cursor.execute("ANALYZE")
+            cursor.execute("VACUUM ANALYZE")
