@@ -20,6 +20,7 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.database import db_retry
+from memoryhub.lib.database.prepared import PreparedRows
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.models import Process
 from memoryhub.processes import expired, is_alive_here, renew_known_lease
@@ -42,6 +43,9 @@ UNFIT: dict[str, Promise | str] = {
     "run.retried": _("Run %(number)s is %(state)s and can't be retried."),
     "run.dismissed": _("Run %(number)s is %(state)s and can't be dismissed."),
 }
+_LATEST = PreparedRows(
+    3, lambda session, kind, epoch: Run.objects.filter(session=session, kind=kind, epoch=epoch).order_by("-id")[:1]
+)
 
 
 class LeaseLost(MemoryHubError):
@@ -338,7 +342,7 @@ def is_resting(session: Session, kind: str, *, until: int) -> bool:
     After an undo, cancel or dismissal they pause until ``until`` new entries arrive. Runs started by commands don't
     count.
     """
-    last = Run.objects.filter(session=session, kind=kind, epoch=session.epoch).order_by("-id").first()
+    last = _LATEST.first(session.pk, kind, session.epoch)
     if last is None or last.status == Run.Status.DONE or last.options.get("once"):
         return False
     if last.status not in (Run.Status.UNDONE, Run.Status.CANCELLED, Run.Status.FAILED):

@@ -46,6 +46,15 @@ def test_frequent_calls_build_no_statements(agent, monkeypatch):
     calls()
 
     assert built == []
+    session = Session.objects.select_related("workspace").get(key="cli:main")
+    Workspace.objects.update(max_entries=2, recent_window=1, auto_compress=True)
+    held = {"kind": Run.Kind.COMPRESSION, "status": Run.Status.HELD}
+    Run.objects.create(workspace=session.workspace, session=session, epoch=session.epoch, **held)
+    calls()
+    built.clear()
+    calls()
+
+    assert built == []  # of a session over its limits
     AuditRecord.objects.first()
     assert built == ["SQLCompiler of AuditRecord"]  # it is counted
 
