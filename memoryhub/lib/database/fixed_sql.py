@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
@@ -44,18 +43,17 @@ def with_literals(sql: str, params: Sequence[Any]) -> tuple[str, list[Any]]:
     return "".join(parts), left
 
 
-@contextmanager
-def planned_cursor() -> Iterator[CursorWrapper]:
+def planned_cursor() -> CursorWrapper:
     """Return a cursor whose statements PostgreSQL plans once for each connection, not each time.
 
     To plan the inbox's takes longer than to run it. Django's cursors put parameters into the statement's text, which
     is a new statement each time. Queries of a search index are better planned each time, for their words.
     """
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            from django.db.backends.postgresql.base import ServerBindingCursor
+    cursor = connection.cursor()
+    if connection.vendor == "postgresql":
+        from django.db.backends.postgresql.base import ServerBindingCursor
 
-            cursor.cursor.close()
-            server_binding: Any = ServerBindingCursor
-            cursor.cursor = server_binding(connection.connection)
-        yield cursor
+        cursor.cursor.close()
+        server_binding: Any = ServerBindingCursor
+        cursor.cursor = server_binding(connection.connection)
+    return cursor
