@@ -192,16 +192,6 @@ def test_a_long_workspace_name_does_not_widen_the_page(phone: Page, workspace: W
     assert not phone.evaluate("document.documentElement.scrollWidth > window.innerWidth")
 
 
-def test_what_needs_attention_is_readable_on_the_overview(phone: Page, workspace: Workspace):
-    propose(workspace, TEXT.replace("- tea at four\n", "- Bo cooks\n"))
-
-    phone.goto("/w/atlas/")
-
-    title = phone.locator(".needs .row-title a").first
-    expect(title).to_contain_text("awaits review")
-    assert title.evaluate("link => link.scrollWidth - link.clientWidth") <= 0
-
-
 def test_what_was_decided_covers_no_button_of_the_next_item(phone: Page, workspace: Workspace):
     for number in range(3):
         propose(workspace, TEXT.replace("- Bo cooks", f"- {number} {ORDER}"), reason=f"change {number}")
