@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
@@ -15,7 +16,7 @@ from typing import Any
 
 from a2wsgi.wsgi import Body, build_environ
 
-SENT_TOGETHER = 2**16  # bytes of a streaming response
+SENT_TOGETHER, SENT_WITHIN = 2**16, 1.0  # bytes and seconds of a streaming response
 Message = dict[str, Any]
 
 
@@ -54,15 +55,16 @@ class ThreadedWSGI:
             ]
 
         response = self._handler(environ, start_response)
-        left, parts, size = [start], [], 0
+        left, parts, size, began = [start], [], 0, time.monotonic()
         try:
             for part in response:
                 parts.append(part)
                 size += len(part)
-                if size >= SENT_TOGETHER and response.streaming:
+                is_due = size >= SENT_TOGETHER or time.monotonic() - began > SENT_WITHIN
+                if is_due and response.streaming:
                     for message in (*left, _part(b"".join(parts), is_last=False)):
                         send_and_wait(message)
-                    left, parts, size = [], [], 0
+                    left, parts, size, began = [], [], 0, time.monotonic()
         finally:
             response.close()
         return [*left, _part(b"".join(parts))]

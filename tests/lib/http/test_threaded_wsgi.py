@@ -96,6 +96,14 @@ def test_a_long_stream_is_sent_in_parts_while_one_thread_reads_it(monkeypatch: p
     assert threads[0] != threading.get_ident()
 
 
+def test_a_slow_stream_is_sent_as_it_comes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(threaded_wsgi, "SENT_WITHIN", -1)
+
+    _start, *bodies = ask(lambda _environ: StreamingHttpResponse([b"one ", b"two "]))
+
+    assert [one["body"] for one in bodies] == [b"one ", b"two ", b""]
+
+
 def test_a_short_stream_is_sent_at_once():
     sent = ask(lambda _environ: StreamingHttpResponse([b"one ", b"two"]))
 
