@@ -100,28 +100,46 @@ all(":is(.tabs, .pills) > [aria-current]").forEach((tab) => { /* into the middle
 /* On a phone, filters wait behind their summary, so that a list begins on the first screen. */
 if (matchMedia("(width < 40rem)").matches) for (const filters of all(".filters")) filters.open = false;
 
-/* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or discarded. */
-const sayRestored = (discard, words = sentences.restored) => say(words, "info", discard, sentences.discard);
-const draft = one("[data-draft]");
-const forget = (key) => sessionStorage.removeItem(`draft:${key}`);
-if (draft) {
-  const key = `draft:${draft.dataset.draft}`;
-  const kept = sessionStorage.getItem(key);
-  if (kept !== null && kept !== draft.value) {
-    draft.value = kept;
-    sayRestored(() => {
-      draft.value = draft.defaultValue;
-      htmx.trigger(draft, "input");
-      forget(draft.dataset.draft);
-    });
-    htmx.trigger(draft, "input");
+/* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or discarded, or until
+   somebody else signs in. It is kept with the hidden fields of its form, which tell the hub what it was based on. */
+const forget = (key) => sessionStorage.removeItem(`unsaved:${key}`);
+{
+  const { user } = document.body.dataset;
+  const isOther = user && user !== (sessionStorage.getItem("unsaved-user") ?? user);
+  if (isOther || new URLSearchParams(location.search).has("signed-out")) {
+    for (const key of Object.keys(sessionStorage)) if (key.startsWith("unsaved")) sessionStorage.removeItem(key);
   }
-  draft.addEventListener("input", () => sessionStorage.setItem(key, draft.value));
-  one("[data-give-up]")?.addEventListener("click", () => forget(draft.dataset.draft));
+  if (user) sessionStorage.setItem("unsaved-user", user);
 }
 /* The form that was sent last, if this page may be the answer to it. The answer says what was saved, or what waits. */
-const sentForm = sessionStorage.getItem("draft-sent");
-sessionStorage.removeItem("draft-sent");
+const sentForm = sessionStorage.getItem("unsaved-sent");
+sessionStorage.removeItem("unsaved-sent");
 if (sentForm && one("#messages > :is([data-level='success'], [data-level='info'])")) forget(sentForm);
+const keepDraft = (key, fields, discarded, words = sentences.restored) => {
+  const { form } = fields[0];
+  const kept = JSON.parse(sessionStorage.getItem(`unsaved:${key}`) ?? "{}");
+  const changed = fields.filter(({ name, value }) => name in kept && kept[name] !== value);
+  if (changed.length) {
+    const hidden = all("input[type='hidden'][name]", form).filter(({ name }) => name in kept);
+    const shown = new Map([...changed, ...hidden].map((field) => [field, field.value]));
+    for (const field of shown.keys()) field.value = kept[field.name];
+    say(words, "info", () => {
+      for (const [field, value] of shown) field.value = value;
+      forget(key);
+      discarded?.();
+    }, sentences.discard);
+  }
+  form.addEventListener("input", () => {
+    const hidden = all("input[type='hidden'][name]", form).filter(({ name }) => name !== "csrfmiddlewaretoken");
+    sessionStorage.setItem(`unsaved:${key}`, JSON.stringify(Object.fromEntries([...hidden, ...fields].map(({ name, value }) => [name, value]))));
+  });
+  one("[data-give-up]", form)?.addEventListener("click", () => forget(key));
+  return changed.length > 0;
+};
+const draft = one("[data-draft]");
+if (draft) {
+  const showText = () => htmx.trigger(draft, "input");
+  if (keepDraft(draft.dataset.draft, [draft], showText)) showText();
+}
 const written = one("[data-written]");
 if (written && new URLSearchParams(location.search).has("saved")) forget(written.dataset.written);

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from knowledge_app.models import KnowledgeEntry
+from knowledge_app.models import KeyValue, KnowledgeEntry, MemoryDocument
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.observations import NewObservation, store
 from sessions_app.models import Workspace
@@ -129,4 +130,72 @@ def test_new_text_whose_answer_was_lost_says_that_it_may_have_been_saved(lossy: 
     lossy.goto(path)
 
     expect(lossy.locator("#messages")).to_contain_text(LOST)
+    expect(lossy.locator("#id_content")).to_have_value("Herons fish at dawn")
+
+
+@pytest.mark.parametrize(("prepare", "field"), [FORMS["entry"], FORMS["value"]], ids=["entry", "value"])
+def test_restored_text_does_not_replace_what_somebody_saved_meanwhile(
+    page: Page, workspace: Workspace, prepare: Callable[[Workspace], str], field: str
+):
+    path = prepare(workspace)
+    page.goto(path)
+    page.fill(field, "Herons fish at dawn")
+    page.goto("/w/atlas/")
+    other = page.context.new_page()
+    other.goto(path)
+    other.fill(field, "Herons fish at noon")
+    other.locator(f"form:has({field}) button.primary").click()
+    expect(other.locator("#messages [data-level=success]").first).to_be_visible()
+
+    page.goto(path)
+    expect(page.locator(field)).to_have_value("Herons fish at dawn")
+    page.locator(f"form:has({field}) button.primary").click()
+
+    expect(page.locator("main")).to_contain_text("changed")
+    stored = KnowledgeEntry.objects.values_list("content", flat=True)
+    values = KeyValue.objects.values_list("value", flat=True)
+    assert [*stored, *values] == ["Herons fish at noon"]
+
+
+def test_the_next_person_in_a_tab_does_not_get_typed_text(page: Page, workspace: Workspace):
+    page.goto("/w/atlas/key-values/new/")
+    page.fill("#id_value", "a secret of the first person")
+    User.objects.create_superuser("zoe", password="correct horse battery")
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    page.goto("/login/?next=/w/atlas/key-values/new/")
+    page.fill("[name=username]", "zoe")
+    page.fill("[name=password]", "correct horse battery")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/key-values/new/")
+
+    expect(page.locator("#id_value")).to_have_value("")
+    expect(page.locator("#messages")).not_to_contain_text(RESTORED)
+
+
+def test_signing_out_removes_typed_text(page: Page, workspace: Workspace):
+    page.goto("/w/atlas/key-values/new/")
+    page.fill("#id_value", "a secret")
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+
+    page.goto("/login/?signed-out=1")
+
+    assert page.evaluate("Object.values(sessionStorage).filter((text) => text.includes('a secret')).length") == 0
+
+
+def test_text_restored_on_another_page_leaves_the_form_that_was_sent(lossy: Page, workspace: Workspace):  # noqa: F811
+    propose(workspace, TEXT.replace("- tea at four", "- tea at six"))
+    edit, path = f"/w/atlas/memory/{MemoryDocument.objects.get().pk}/edit/", "/w/atlas/knowledge/new/"
+    lossy.goto(edit)
+    lossy.fill("[data-draft]", "a new text")
+    lossy.goto(path)
+    lossy.fill("#id_content", "Herons fish at dawn")
+    lossy.route(f"**{path}", lambda route: route.fulfill(status=500, body="<p>An error</p>"))
+    lossy.locator("form:has(#id_content) button.primary").click()
+    expect(lossy.locator("body")).to_have_text("An error")
+    lossy.unroute(f"**{path}")
+
+    lossy.goto(edit)
+    expect(lossy.locator("#messages")).to_contain_text(RESTORED)
+    lossy.goto(path)
+
     expect(lossy.locator("#id_content")).to_have_value("Herons fish at dawn")
