@@ -206,7 +206,8 @@ def _count_facets(filtered: FilteredKind, counted: dict[str, Counter[str]]) -> N
     if kind.time:
         rows = rows.annotate(month=by_month(kind.time))
         lookups["month"] = "month"
-    found = list(rows.values_list("pk", *lookups.values()))
+    newest = rows.order_by("-pk")[:WINDOW] if filtered.is_narrowed else rows  # others are within the window already
+    found = list(newest.values_list("pk", *lookups.values()))
     if kind.name != "entry" and found:
         counted["kind"][kind.name] += len(found)
     for name, values in zip(lookups, list(zip(*found, strict=True))[1:], strict=False):

@@ -210,3 +210,13 @@ def test_months_that_take_too_long_are_left_out_and_the_page_says_so(workspace, 
 
     assert "Matches by month aren't shown: counting them took too long." in page.content.decode()
     assert "whole=1" in page.context["whole_url"]
+
+
+def test_facets_of_a_filtered_search_count_the_newest_matches(workspace, monkeypatch):
+    monkeypatch.setattr("memoryhub.search.listing.WINDOW", 2)
+    for number, role in enumerate(("user", "assistant", "assistant")):
+        say(workspace, f"crane {number}", role=role)
+
+    found = facets(Scope((workspace.pk,)), parse("crane after:2020-01-01", now=NOW), kinds=["entry"])
+
+    assert [(one.value, one.count) for one in found["role"]] == [("assistant", 2)]
