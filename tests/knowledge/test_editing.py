@@ -11,6 +11,7 @@ from knowledge_app.services.rows import undoable_edits
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from memoryhub.models import AccessRecord
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
@@ -226,6 +227,8 @@ def test_many_entries_are_compared_after_the_page_has_opened(workspace, editor, 
     asked = {"threshold": "0.7"}
     part = editor.get(url("merge-knowledge"), asked, headers={"HX-Request": "true"}).content.decode()
     assert part.lstrip().startswith('<form class="stack" method="post">')
+    assert AccessRecord.objects.filter(action="knowledge.read").count() == 1
+    assert 'id="merge-groups" hx-get' not in page  # a part that refreshes itself isn't logged
     assert "1 group, 1 entry to be withdrawn." in part
     assert "<h1>" in editor.get(url("merge-knowledge"), asked).content.decode()
 
