@@ -7,7 +7,7 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
-from sessions_app.models import Entry, Run, Workspace
+from sessions_app.models import AuditRecord, Entry, Run, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, head, open_at, talk, url
 from tests.runs.consolidations import memory
@@ -57,7 +57,7 @@ def test_parts_of_a_change_are_accepted(change, editor):
 def test_long_texts_are_shown_when_asked_for(change, editor, monkeypatch):
     shown = editor.get(url("held-change", change.pk)).content.decode()
     assert "The agent&#x27;s text</summary>" in shown
-    assert "Show the whole texts" not in shown
+    assert "Show the full texts" not in shown
 
     monkeypatch.setattr("memoryhub.runs.views.review.SHOWN_TEXTS", 100)
     page = url("held-change", change.pk)
@@ -65,6 +65,25 @@ def test_long_texts_are_shown_when_asked_for(change, editor, monkeypatch):
     assert "The agent&#x27;s text</summary>" not in short
     assert f'href="{page}?texts=1#texts"' in short
     assert "The agent&#x27;s text</summary>" in editor.get(page, {"texts": "1"}).content.decode()
+    part = editor.get(page, {"texts": "1"}, headers={"HX-Request": "true"}).content.decode()
+    assert part.startswith('<div id="texts"><details')
+    assert "<textarea" not in part
+
+
+def test_showing_the_whole_texts_reveals_nothing_more(workspace, editor, monkeypatch):
+    monkeypatch.setattr("memoryhub.runs.views.review.SHOWN_TEXTS", 100)
+    secret = "key sk-ant-api03-" + "aB3dE5fG7h" * 9
+    take(workspace, *FACTS)
+    take(workspace, secret, *FACTS[2:5], *FACTS[8:])
+    page = url("held-change", HeldChange.objects.get().pk)
+
+    assert secret in editor.get(page).content.decode()
+    part = editor.get(page, {"texts": "1"}, headers={"HX-Request": "true"}).content.decode()
+
+    assert secret not in part
+    assert AuditRecord.objects.filter(action="document.revealed").count() == 1
+    editor.get(page, {"texts": "1"})
+    assert AuditRecord.objects.filter(action="document.revealed").count() == 2
 
 
 def test_accepting_no_part_asks_for_a_selection(change, editor):

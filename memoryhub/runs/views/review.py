@@ -51,7 +51,8 @@ def _change_page(request: HttpRequest, change: HeldChange, *, status: int = 200)
         (gettext("The hub's text") if is_of_file else gettext("Current"), change.ours.content if change.ours else ""),
         (gettext("The agent's text") if is_of_file else gettext("Proposed"), change.proposed),
     ]
-    are_shown = "texts" in request.GET or sum(len(text) for _, text in texts) <= SHOWN_TEXTS
+    part = "texts" if "texts" in request.GET else ""
+    are_shown = part or sum(len(text) for _, text in texts) <= SHOWN_TEXTS
     context = change_context(request, change)
     may_undo = change.status in DECIDED and has_role(request.user, change.workspace, EDITOR)
     context |= {
@@ -61,9 +62,12 @@ def _change_page(request: HttpRequest, change: HeldChange, *, status: int = 200)
         "edited": request.POST.get("text"),
         "comment": request.POST.get("reason", ""),
     }
-    if context["may_decide"] and change.ours and has_secrets(change.proposed):  # its text can be edited on the page
+    is_page = not (part and request.htmx)  # type: ignore[attr-defined]
+    if (
+        is_page and context["may_decide"] and change.ours and has_secrets(change.proposed)
+    ):  # its text can be edited there
         record_reveal(by_person(request), change.document, change.ours)
-    return render_page(request, "runs/held_change.html", context, status=status)
+    return render_page(request, "runs/held_change.html", context, fragment=part, status=status)
 
 
 @require_POST
