@@ -47,10 +47,14 @@ KEPT_BY_NANOBOT = 1_000  # entries in its journal (formats.md section 2)
 
 
 def chosen_layout(workspace: Workspace, layout: str) -> str:
-    """Return the layout to write: for ``auto`` or "", the workspace's own. Raises Invalid."""
+    """Return the layout to write: for ``auto`` or "", the workspace's own, or the hub's if that is only read.
+
+    Raises Invalid.
+    """
     if layout in ("", "auto"):
         is_current = workspace.layout == "nanobot" and workspace.layout_version == "0.3"
-        return "nanobot-current" if is_current else workspace.layout
+        own = "nanobot-current" if is_current else workspace.layout
+        return own if own in LAYOUTS else "hub"
     if layout not in LAYOUTS:
         message = gettext("Unknown layout %(layout)s. Use one of %(layouts)s.")
         raise Invalid(message % {"layout": repr(layout), "layouts": ", ".join(LAYOUTS)}, code="unknown_layout_name")

@@ -8,7 +8,7 @@ from django.test import Client
 
 from knowledge_app.models import KeyValue, KnowledgeEntry
 from knowledge_app.services.rows.knowledge import add_knowledge
-from sessions_app.models import AuditRecord
+from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, open_at, talk
 
@@ -49,6 +49,17 @@ def test_htmx_gets_the_plan_fragment(editor: Client, workspace):
     part = editor.get(PAGE, {"layout": "agterm"}, headers={"HX-Request": "true"}).content.decode()
     assert part.lstrip().startswith('<div id="export-plan"')
     assert "<h1>" not in part
+
+
+@pytest.mark.parametrize("layout", ["claude-code", "server-memory"])
+def test_memory_of_a_program_whose_layout_is_only_read_is_exported_for_a_hub(editor: Client, workspace, layout):
+    Workspace.objects.update(layout=layout)
+    talk(open_at(workspace), 1)
+
+    assert "Download for MemoryHub" in editor.get(PAGE).content.decode()
+    archive = editor.post(DOWNLOAD, {"layout": ""})
+    assert archive["Content-Disposition"].endswith('atlas-hub.zip"')
+    assert archive.getvalue()
 
 
 class TestALargeWorkspace:
