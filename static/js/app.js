@@ -117,11 +117,12 @@ sessionStorage.removeItem("unsaved-sent");
 if (sentForm && one("#messages > :is([data-level='success'], [data-level='info'])")) forget(sentForm);
 const keepDraft = (key, fields, discarded, words = sentences.restored) => {
   const { form } = fields[0];
+  const hidden = all("input[type='hidden'][name]", form).filter(({ name }) => name !== "csrfmiddlewaretoken");
   const kept = JSON.parse(sessionStorage.getItem(`unsaved:${key}`) ?? "{}");
   const changed = fields.filter(({ name, value }) => name in kept && kept[name] !== value);
   if (changed.length) {
-    const hidden = all("input[type='hidden'][name]", form).filter(({ name }) => name in kept);
-    const shown = new Map([...changed, ...hidden].map((field) => [field, field.value]));
+    const restored = [...changed, ...hidden.filter(({ name }) => name in kept)];
+    const shown = new Map(restored.map((field) => [field, field.value]));
     for (const field of shown.keys()) field.value = kept[field.name];
     say(words, "info", () => {
       for (const [field, value] of shown) field.value = value;
@@ -130,7 +131,6 @@ const keepDraft = (key, fields, discarded, words = sentences.restored) => {
     }, sentences.discard);
   }
   form.addEventListener("input", () => {
-    const hidden = all("input[type='hidden'][name]", form).filter(({ name }) => name !== "csrfmiddlewaretoken");
     sessionStorage.setItem(`unsaved:${key}`, JSON.stringify(Object.fromEntries([...hidden, ...fields].map(({ name, value }) => [name, value]))));
   });
   one("[data-give-up]", form)?.addEventListener("click", () => forget(key));
